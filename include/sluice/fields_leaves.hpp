@@ -1,0 +1,127 @@
+// The leaves a model may have besides tensors, and the visitor that is shown them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/expr.hpp"
+#include "sluice/random.hpp"
+#include "sluice/tensor.hpp"
+
+namespace sluice::inline v0 {
+
+/// A tensor that is moved and saved with a model but never trained, for example a running mean. A const layer may `set`
+/// it; both functions may be called from any thread. A copy holds what the original held at that moment.
+class SLUICE_API Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Tensor value);  // NOLINT(google-explicit-constructor): a buffer is initialised with a tensor
+  Buffer(const Buffer& other) : value_(other.get()) {}
+  Buffer& operator=(const Buffer& other);
+  ~Buffer() = default;
+
+  Tensor get() const;
+  /// Holds `value`, without its place on a tape.
+  void set(Tensor value) const;
+
+ private:
+  mutable Tensor value_;
+};
+
+/// A generator that a const layer may advance, for example Dropout's. Moved and saved with a model; any thread may call
+/// it. A new one has a stream of its own, which `seed` determines.
+class SLUICE_API Counter {
+ public:
+  Counter();
+  explicit Counter(const Generator& generator) : generator_(generator) {}
+  Counter(const Counter& other) : generator_(other.get()) {}
+  Counter& operator=(const Counter& other);
+  ~Counter() = default;
+
+  RandomKey next() const;
+  Generator get() const;
+  void set(const Generator& generator) const;
+
+ private:
+  mutable Generator generator_;
+};
+
+/// Whether a layer that behaves differently in training does so: inside `gradient` only, always, or never.
+enum class Mode : std::uint8_t { automatic, train, test };
+inline bool is_active(Mode mode) { return mode == Mode::automatic ? training() : mode == Mode::train; }
+
+/// Where something that makes tensors should put them: what a data loader holds. Moving sets it, moving to the CPU
+/// clears it.
+struct Target {
+  std::optional<Device> device = {};
+  std::optional<DType> dtype = {};
+};
+
+}  // namespace sluice::inline v0
+
+namespace sluice::detail {
+
+using Describe = std::string (*)(const void* object);
+
+/// Where a traversal is: one field or element.
+struct Part {
+  std::string_view name;  ///< empty for elements and unnamed fields
+  std::int64_t index;     ///< place among its siblings
+  std::string_view type;  ///< "Net"; empty for sequences
+  const void* object;
+  Describe describe;      ///< null where the value has no line of its own
+  bool sequence;          ///< std::vector, array, tuple, pair or map
+};
+
+/// Is shown the leaves of a model by `visit`.
+class SLUICE_API LeafVisitor {
+ public:
+  /// A visitor that writes to a copy of a model clones what its shared pointers point at, so that the original is not
+  /// written.
+  enum class Sharing : std::uint8_t { keep, clone };
+
+  explicit LeafVisitor(Sharing sharing = Sharing::keep) : sharing_(sharing) {}
+  virtual ~LeafVisitor();
+
+  virtual void tensor(Tensor& x);
+  virtual void buffer(Buffer& x);
+  virtual void counter(Counter& x);
+  virtual void mode(Mode& x);
+  virtual void target(Target& x);
+  /// Before and after each part, leaves included.
+  virtual void enter(const Part& part);
+  virtual void leave();
+
+  /// Of the part at hand: "layers.0.bias".
+  std::string path() const;
+
+  // For the traversal.
+  void push(const Part& part);
+  void pop();
+  bool clones() const { return sharing_ == Sharing::clone; }
+  std::shared_ptr<void> shared(const void* address, const void* type) const;
+  void remember(const void* address, const void* type, std::shared_ptr<void> value);
+
+ protected:
+  LeafVisitor(const LeafVisitor&) = default;
+  LeafVisitor& operator=(const LeafVisitor&) = default;
+
+ private:
+  struct Shared {
+    const void* address;
+    const void* type;
+    std::shared_ptr<void> value;
+  };
+  Sharing sharing_;
+  std::vector<Part> parts_;
+  std::vector<Shared> shared_;
+};
+
+/// "softmax" for the library's functions, else "<function>".
+SLUICE_API std::string function_name(void (*function)());
+
+}  // namespace sluice::detail

@@ -1,0 +1,45 @@
+#include "sluice/random.hpp"
+
+#include <mutex>
+
+#include "src/device/fork_safe.hpp"
+#include "src/device/philox.hpp"
+
+namespace sluice::inline v0 {
+namespace {
+
+struct ProcessGenerator {
+  std::mutex mutex;
+  Generator generator;
+};
+
+ProcessGenerator& process_generator() {
+  // Leaked: objects of static lifetime may draw numbers until the end.
+  static ProcessGenerator* const shared = [] {
+    auto* const made = new ProcessGenerator;
+    detail::hold_during_fork(made->mutex);
+    return made;
+  }();
+  return *shared;
+}
+
+}  // namespace
+
+std::array<std::uint32_t, 4> philox(RandomKey key, std::uint64_t block) {
+  const detail::PhiloxBlocks<1> one(key, block);
+  return {one.word[0][0], one.word[1][0], one.word[2][0], one.word[3][0]};
+}
+
+void seed(std::uint64_t value) {
+  ProcessGenerator& shared = process_generator();
+  const std::lock_guard lock(shared.mutex);
+  shared.generator = Generator(value);
+}
+
+RandomKey next_random_key() {
+  ProcessGenerator& shared = process_generator();
+  const std::lock_guard lock(shared.mutex);
+  return shared.generator.next();
+}
+
+}  // namespace sluice::inline v0

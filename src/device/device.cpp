@@ -1,0 +1,55 @@
+#include "sluice/device.hpp"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "src/device/device_impl.hpp"
+#include "src/device/thread_pool.hpp"
+
+namespace sluice::detail {
+
+std::string short_name(const DeviceImpl& device) {
+  if (device.backend() == "CPU") return "CPU";
+  return fmt::format("{} device {}", device.backend(), device.id());
+}
+
+}  // namespace sluice::detail
+
+namespace sluice::inline v0 {
+
+Device::Device() : impl_(detail::cpu_device_impl()) {}
+
+std::string_view Device::backend() const { return impl_->backend(); }
+
+int Device::id() const { return impl_->id(); }
+
+std::string Device::name() const { return impl_->name(); }
+
+CastingDevice Device::as(DType dtype) const {
+  if (!dtype.is_floating()) {
+    throw TypeError(fmt::format("Device::as: {} is not a floating type; only floating tensors are converted",
+                                dtype.name()));
+  }
+  return {*this, dtype};
+}
+
+std::string to_string(const Device& device) {
+  const std::string name = detail::short_name(*device.impl());
+  return device.backend() == "CPU" ? name : fmt::format("{}: {}", name, device.name());
+}
+
+std::ostream& operator<<(std::ostream& out, const Device& device) { return out << to_string(device); }
+
+Device cpu_device() { return Device(); }
+
+Device get_device() { return cpu_device(); }
+
+int num_threads() { return detail::num_threads(); }
+
+void set_num_threads(int count) {
+  if (count < 1) throw ArgumentError(fmt::format("set_num_threads: {} threads; at least 1 is needed", count));
+  detail::set_num_threads(count);
+}
+
+}  // namespace sluice::inline v0

@@ -1,0 +1,185 @@
+// Softmax and logsoftmax of f32 columns: the maximum, the exponentials and their sum, the scaling; each column stays in
+// the cache meanwhile.
+//
+// A maximum of +inf makes its places 1 and all others 0; of -inf or NaN, the column NaN.
+#include "src/device/softmax_kernels.hpp"
+
+#include "kernels/cpu_prelude.h"
+#include "kernels/math.h"
+
+namespace sluice::detail::SLUICE_ISA {
+namespace {
+
+constexpr long kLanes = 32;
+constexpr long kBlock = 512;
+
+KFN float greater(float a, float b) { return ((a > b) | (a != a)) ? a : b; }
+
+// What is subtracted from a column with this maximum: nothing sensible is left of one that has only -inf.
+KFN float shift_of(float maximum) { return maximum == -K_INF ? K_NAN : maximum; }
+
+// x - shift; the places of the maximum, infinite or not, are 0.
+KFN float shifted(float x, float shift) { return x == shift ? 0.0f : x - shift; }
+
+float maximum_of(const float* x, long n) {
+  float lane[kLanes];
+  long i = 0;
+  float result = -K_INF;
+  if (n >= kLanes) {
+    for (long j = 0; j < kLanes; ++j) lane[j] = x[j];
+    for (i = kLanes; i + kLanes <= n; i += kLanes) {
+      for (long j = 0; j < kLanes; ++j) lane[j] = greater(lane[j], x[i + j]);
+    }
+    for (long half = kLanes / 2; half > 0; half /= 2) {
+      for (long j = 0; j < half; ++j) lane[j] = greater(lane[j], lane[j + half]);
+    }
+    result = lane[0];
+  }
+  for (; i < n; ++i) result = greater(result, x[i]);
+  return result;
+}
+
+// In lanes, then pairwise; at most kBlock elements, so that the error stays at a few ulp.
+float sum_of(const float* x, long n) {
+  float lane[kLanes];
+  for (long j = 0; j < kLanes; ++j) lane[j] = j < n ? x[j] : 0.0f;
+  long i = kLanes;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (long j = 0; j < kLanes; ++j) lane[j] += x[i + j];
+  }
+  for (long j = 0; i + j < n; ++j) lane[j] += x[i + j];
+  for (long half = kLanes / 2; half > 0; half /= 2) {
+    for (long j = 0; j < half; ++j) lane[j] += lane[j + half];
+  }
+  return lane[0];
+}
+
+void exp_block(const float* __restrict x, float* __restrict y, float shift, long n) {
+  for (long i = 0; i < n; ++i) y[i] = k_exp(shifted(x[i], shift));
+}
+
+void softmax_column(const float* x, float* y, long n) {
+  const float shift = shift_of(maximum_of(x, n));
+  double sum = 0;
+  for (long i = 0; i < n; i += kBlock) {
+    const long length = n - i < kBlock ? n - i : kBlock;
+    if (x == y) {
+      for (long j = 0; j < length; ++j) y[i + j] = k_exp(shifted(y[i + j], shift));
+    } else {
+      exp_block(x + i, y + i, shift, length);
+    }
+    sum += static_cast<double>(sum_of(y + i, length));
+  }
+  const float factor = static_cast<float>(1.0 / sum);
+  for (long i = 0; i < n; ++i) y[i] *= factor;
+}
+
+void logsoftmax_column(const float* x, float* y, long n) {
+  const float shift = shift_of(maximum_of(x, n));
+  float exponentials[kBlock];
+  double sum = 0;
+  for (long i = 0; i < n; i += kBlock) {
+    const long length = n - i < kBlock ? n - i : kBlock;
+    exp_block(x + i, exponentials, shift, length);
+    sum += static_cast<double>(sum_of(exponentials, length));
+  }
+  const float log_sum = k_log(static_cast<float>(sum));
+  for (long i = 0; i < n; ++i) y[i] = shifted(x[i], shift) - log_sum;
+}
+
+// Short columns: the shifts of several first, so that the exponentials are one long loop.
+constexpr long kShort = 64;
+
+template <bool is_log>
+void short_columns(const float* x, float* y, long length, long count) {
+  float differences[kBlock];
+  float exponentials[kBlock];
+  for (long j = 0; j < count; ++j) {
+    float maximum = x[j * length];
+    for (long i = 1; i < length; ++i) maximum = greater(maximum, x[j * length + i]);
+    const float shift = shift_of(maximum);
+    for (long i = 0; i < length; ++i) differences[j * length + i] = shifted(x[j * length + i], shift);
+  }
+  for (long i = 0; i < length * count; ++i) exponentials[i] = k_exp(differences[i]);
+  for (long j = 0; j < count; ++j) {
+    const float* e = exponentials + j * length;
+    float sum = 0.0f;
+    for (long i = 0; i < length; ++i) sum += e[i];
+    if constexpr (is_log) {
+      const float log_sum = k_log(sum);
+      for (long i = 0; i < length; ++i) y[j * length + i] = differences[j * length + i] - log_sum;
+    } else {
+      const float factor = 1.0f / sum;
+      for (long i = 0; i < length; ++i) y[j * length + i] = e[i] * factor;
+    }
+  }
+}
+
+template <bool is_log>
+void columns(const float* x, float* y, long length, long count) {
+  const long together = length <= kShort ? kBlock / length : 1;
+  for (long j = 0; j < count; j += together) {
+    const float* from = x + j * length;
+    float* to = y + j * length;
+    if (length <= kShort) {
+      short_columns<is_log>(from, to, length, count - j < together ? count - j : together);
+    } else if constexpr (is_log) {
+      logsoftmax_column(from, to, length);
+    } else {
+      softmax_column(from, to, length);
+    }
+  }
+}
+
+// sum[j] += the exponentials of at most kRows rows, which softmax keeps in y.
+constexpr long kRows = 64;
+
+template <bool is_log>
+void exp_rows(const float* x, float* y, const float* shift, double* sum, long width, long stride, long rows) {
+  float part[SoftmaxLoops::kWidth];
+  for (long j = 0; j < width; ++j) part[j] = 0.0f;
+  for (long i = 0; i < rows; ++i) {
+    const float* from = x + i * stride;
+    float* to = y + i * stride;
+    for (long j = 0; j < width; ++j) {
+      const float e = k_exp(shifted(from[j], shift[j]));
+      if constexpr (!is_log) to[j] = e;
+      part[j] += e;
+    }
+  }
+  for (long j = 0; j < width; ++j) sum[j] += static_cast<double>(part[j]);
+}
+
+template <bool is_log>
+void group(const float* x, float* y, long width, long stride, long length) {
+  float shift[SoftmaxLoops::kWidth];
+  double sum[SoftmaxLoops::kWidth];
+  float last[SoftmaxLoops::kWidth];  // what the last pass takes off, or multiplies by
+  for (long j = 0; j < width; ++j) shift[j] = x[j];
+  for (long i = 1; i < length; ++i) {
+    for (long j = 0; j < width; ++j) shift[j] = greater(shift[j], x[i * stride + j]);
+  }
+  for (long j = 0; j < width; ++j) {
+    shift[j] = shift_of(shift[j]);
+    sum[j] = 0;
+  }
+  for (long i = 0; i < length; i += kRows) {
+    const long rows = length - i < kRows ? length - i : kRows;
+    exp_rows<is_log>(x + i * stride, y + i * stride, shift, sum, width, stride, rows);
+  }
+  for (long j = 0; j < width; ++j) {
+    last[j] = is_log ? k_log(static_cast<float>(sum[j])) : static_cast<float>(1.0 / sum[j]);
+  }
+  for (long i = 0; i < length; ++i) {
+    const float* from = x + i * stride;
+    float* to = y + i * stride;
+    for (long j = 0; j < width; ++j) to[j] = is_log ? shifted(from[j], shift[j]) - last[j] : to[j] * last[j];
+  }
+}
+
+}  // namespace
+
+extern const SoftmaxLoops kSoftmaxLoops;
+const SoftmaxLoops kSoftmaxLoops = {columns<false>, columns<true>, group<false>, group<true>};
+
+}  // namespace sluice::detail::SLUICE_ISA
