@@ -14,8 +14,22 @@ list(FILTER sluice_sources EXCLUDE REGEX "_kernel\\.cpp$")
 # Includes and private dependencies of everything that is compiled into the library.
 add_library(sluice_private INTERFACE)
 target_include_directories(sluice_private INTERFACE "${sluice_root}/include" "${sluice_root}")
-target_link_libraries(sluice_private INTERFACE fmt::fmt-header-only nlohmann_json::nlohmann_json ZLIB::ZLIB
-                                               Threads::Threads ${CMAKE_DL_LIBS})
+target_link_libraries(sluice_private INTERFACE nlohmann_json::nlohmann_json ZLIB::ZLIB Threads::Threads
+                                               ${CMAKE_DL_LIBS})
+
+# fmt is compiled in, never linked as a shared library. The version 9 has a compiled part (see fmt_library.cpp).
+set(sluice_objects "")
+if(fmt_VERSION VERSION_GREATER_EQUAL 9 AND fmt_VERSION VERSION_LESS 10)
+  get_target_property(fmt_include fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
+  target_include_directories(sluice_private SYSTEM INTERFACE ${fmt_include})
+  add_library(sluice_fmt OBJECT "${sluice_root}/cmake/fmt_library.cpp")
+  sluice_set_flags(sluice_fmt)
+  set_target_properties(sluice_fmt PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(sluice_fmt PRIVATE sluice_private)
+  list(APPEND sluice_objects $<TARGET_OBJECTS:sluice_fmt>)
+else()
+  target_link_libraries(sluice_private INTERFACE fmt::fmt-header-only)
+endif()
 
 # Kernels: the same file once per instruction set, in a namespace named by SLUICE_ISA; which one runs is decided at run time.
 # The -fno-*-math flags change no value; they let g++ vectorise the polynomials.
@@ -34,7 +48,6 @@ foreach(source IN LISTS sluice_kernel_sources)
   endif()
 endforeach()
 
-set(sluice_objects "")
 if(sluice_kernel_sources)
   foreach(isa IN LISTS sluice_isas)
     set(kernels sluice_kernels_${isa})

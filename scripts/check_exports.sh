@@ -3,16 +3,16 @@
 set -euo pipefail
 library=$1
 
-exported=$(nm -DC --defined-only "$library" | sed -E 's/^[0-9a-f]* +[A-Za-z] //' | sed -E 's/@@?[A-Za-z0-9_.]+$//')
-prefix='(vtable for |typeinfo for |typeinfo name for |VTT for |guard variable for |reference temporary #[0-9]+ for '
-prefix+='|(non-)?virtual thunk to )?'
-foreign=$(grep -Ev "^${prefix}sluice::|^sluice_[a-z0-9_]+$" <<<"$exported" || true)
+exported=$(nm -D --defined-only "$library" | awk '{ print $3 }' | sed 's/@.*//')
+# Mangled, since the demangled text of a template starts with its return type.
+ours='^_ZN[KRO]*6sluice|^_ZT[VTIS]N6sluice|^_ZT[hvc][n0-9_hv]*N[KRO]*6sluice|^_ZG[VR]N6sluice|^sluice_'
+foreign=$(grep -Ev "$ours" <<<"$exported" || true)
 if [ -n "$foreign" ]; then
   echo "$library exports symbols that are not ours:"
-  echo "$foreign"
+  c++filt <<<"$foreign"
   exit 1
 fi
-if ! grep -q '^sluice' <<<"$exported"; then
+if ! grep -Eq "$ours" <<<"$exported"; then
   echo "$library exports nothing"
   exit 1
 fi

@@ -33,7 +33,7 @@ ORDER = [
     ["functions", "losses"],
     ["layers", "layers_conv", "layers_seq"],
     ["optimisers"],
-    ["data", "checkpoint"],
+    ["observations", "splits", "loader", "onehot", "readers", "data", "checkpoint"],
     ["train"],
     ["sluice"],
 ]

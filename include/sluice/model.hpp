@@ -14,6 +14,10 @@
 
 #include "sluice/fields.hpp"
 
+namespace sluice::inline v0 {
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+}
+
 namespace sluice::detail {
 
 /// A place of a tensor in a model.
@@ -44,9 +48,15 @@ SLUICE_API Tensor flatten_model(ModelRef model);
 /// Replaces the trainable tensors of `model`, which must be a copy, by pieces of `flat`.
 SLUICE_API void unflatten_model(ModelRef model, const Tensor& flat);
 
-/// Layers of the library and containers of them: they describe themselves, or say that they are printed as a tree.
+SLUICE_API NamedTensors named_trainables(ModelRef model);
+SLUICE_API void print_text(const std::string& text);
+SLUICE_API std::ostream& print_text(std::ostream& out, const std::string& text);
+
+/// Layers, which have `describe()`, and containers of layers, which have a member type SluiceContainer.
 template <class M>
-concept PrintsItself = requires { typename M::SluicePrintable; } && std::is_class_v<M>;
+concept PrintsItself = requires(const M& model) {
+  { model.describe() } -> std::convertible_to<std::string>;
+} || requires { typename M::SluiceContainer; };
 
 }  // namespace sluice::detail
 
@@ -67,11 +77,9 @@ std::vector<Tensor> trainables(const M& model) {
 }
 
 /// The same with the path of the first place of each: {"hidden.weight", tensor}.
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
-SLUICE_API NamedTensors named_trainables(detail::ModelRef model);
 template <class M>
 NamedTensors named_trainables(const M& model) {
-  return named_trainables(detail::model_ref(model));
+  return detail::named_trainables(detail::model_ref(model));
 }
 
 /// Number of elements that training changes, tied tensors once.
@@ -168,16 +176,14 @@ std::string summary(const M& model) {
 }
 
 /// Writes the summary and a newline to standard output.
-SLUICE_API void print_text(const std::string& text);
 template <class M>
 void print(const M& model) {
-  print_text(summary(model));
+  detail::print_text(summary(model));
 }
 
-SLUICE_API std::ostream& print_text(std::ostream& out, const std::string& text);
 template <detail::PrintsItself M>
 std::ostream& operator<<(std::ostream& out, const M& model) {
-  return print_text(out, summary(model));
+  return detail::print_text(out, summary(model));
 }
 
 }  // namespace sluice::inline v0

@@ -11,8 +11,8 @@
 //   text      one C expression in x, y, z. FN(f) is the helper of that name for the type at hand (kernels/scalar.h).
 //   dx dy dz  derivatives in x, y, z, the result v and the incoming gradient g; `none` is 0
 //
-// The derivatives decide singular points: a gradient of 0 stays 0 where the factor is infinite (div, log, pow), so that
-// where(x > 0, sqrt(x), 0) has no NaN.
+// The derivatives decide singular points: a gradient of 0 stays 0 where the factor is infinite or NaN (div, log, pow,
+// sqrt), so that where(x > 0, sqrt(x), 0) has no NaN.
 #pragma once
 
 // clang-format off
@@ -46,7 +46,7 @@
   ROW(expm1,       1, floating,   same,  FN(expm1)(x),         g * (v + 1),        none,                   none)       \
   ROW(log,         1, floating,   same,  FN(log)(x),           unless_zero(g, g / x),        none,         none)       \
   ROW(log1p,       1, floating,   same,  FN(log1p)(x),         unless_zero(g, g / (x + 1)),  none,         none)       \
-  ROW(sqrt,        1, floating,   same,  FN(sqrt)(x),          where(v == 0, 0, g / (2 * v)), none,        none)       \
+  ROW(sqrt,        1, floating,   same,  FN(sqrt)(x),          unless_zero(g, where(v == 0, 0, g / (2 * v))), none, none)       \
   ROW(tanh,        1, floating,   same,  FN(tanh)(x),          g * (1 - v * v),    none,                   none)       \
   ROW(erf,         1, floating,   same,  FN(erf)(x),           g * 1.1283791670955126 * exp(-x * x), none, none)       \
   ROW(sin,         1, floating,   same,  FN(sin)(x),           g * cos(x),         none,                   none)       \

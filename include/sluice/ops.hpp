@@ -46,7 +46,7 @@ SLUICE_OPERATOR(&, logical_and)
 SLUICE_OPERATOR(|, logical_or)
 #undef SLUICE_OPERATOR
 inline Tensor operator-(Tensor x) { return neg(std::move(x)); }
-inline Tensor operator!(Tensor x) { return logical_not(std::move(x)); }
+// No operator!: `!x` asks whether x holds nothing; the elementwise one is logical_not.
 inline Tensor operator>(Tensor a, Tensor b) { return lt(std::move(b), std::move(a)); }
 inline Tensor operator>(Tensor a, Scalar b) { return lt(b, std::move(a)); }
 inline Tensor operator>(Scalar a, Tensor b) { return lt(std::move(b), a); }

@@ -86,8 +86,8 @@ Tensor filled(const Shape& shape, V value, DType dtype, const Device& device) {
 
 void require_floating(DType dtype, std::string_view operation) {
   if (dtype.is_floating()) return;
-  throw TypeError(fmt::format("{}: {} is not a floating type; ask for f32 and cast the result", operation,
-                              dtype.name()));
+  throw TypeError(
+      fmt::format("{}: {} is not a floating type; ask for f32 and cast the result", operation, dtype.name()));
 }
 
 // f32 numbers stored as T, a type of 16 bits.
@@ -135,8 +135,8 @@ Tensor arange(std::int64_t last) {
 Tensor arange(double first, double last, double step, DType dtype) {
   const double count = std::max(std::ceil((last - first) / step), 0.0);
   if (step == 0 || !(count <= 0x1p62)) {
-    throw ArgumentError(fmt::format("arange: from {} to {} in steps of {} is not a finite row of numbers", first, last,
-                                    step));
+    throw ArgumentError(
+        fmt::format("arange: from {} to {} in steps of {} is not a finite row of numbers", first, last, step));
   }
   return visit_dtype(dtype, [&]<class T>() {
     const auto length = static_cast<std::int64_t>(count);
@@ -188,8 +188,8 @@ Tensor randperm(std::int64_t n, RandomKey key) {
 Tensor from_bytes(const void* data, std::size_t bytes, const Shape& shape, DType dtype) {
   const std::size_t count = bytes / dtype.size();
   if (bytes % dtype.size() != 0 || count != static_cast<std::size_t>(shape.numel())) {
-    throw ShapeError(fmt::format("from: {} elements for shape {}, which has {}", count, to_string(shape),
-                                 shape.numel()));
+    throw ShapeError(
+        fmt::format("from: {} elements for shape {}, which has {}", count, to_string(shape), shape.numel()));
   }
   const Fresh<std::byte> fresh(shape, dtype);
   if (bytes > 0) std::memcpy(fresh.elements, data, bytes);
@@ -236,8 +236,8 @@ Tensor from_nested(const void* row_major, DType dtype, std::span<const std::int6
 }
 
 void throw_ragged(std::size_t expected, std::size_t got) {
-  throw ShapeError(fmt::format("tensor: lists of {} and of {} elements side by side; all must be as long", expected,
-                               got));
+  throw ShapeError(
+      fmt::format("tensor: lists of {} and of {} elements side by side; all must be as long", expected, got));
 }
 
 }  // namespace sluice::detail

@@ -66,7 +66,8 @@ std::string_view DType::name() const {
 std::ostream& operator<<(std::ostream& out, DType dtype) { return out << dtype.name(); }
 
 DType promote(DType a, DType b) {
-  const auto [low, high] = std::minmax(a.code(), b.code());
+  const DType::Code low = std::min(a.code(), b.code());
+  const DType::Code high = std::max(a.code(), b.code());
   if (low == DType::kU8 && high == DType::kI8) return i16;
   if (low == DType::kF16 && high == DType::kBF16) return f32;
   return DType(high);

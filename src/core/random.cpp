@@ -26,8 +26,9 @@ ProcessGenerator& process_generator() {
 }  // namespace
 
 std::array<std::uint32_t, 4> philox(RandomKey key, std::uint64_t block) {
-  const detail::PhiloxBlocks<1> one(key, block);
-  return {one.word[0][0], one.word[1][0], one.word[2][0], one.word[3][0]};
+  std::uint32_t word[4][1];
+  detail::philox_blocks(word, key.seed, key.call, block);
+  return {word[0][0], word[1][0], word[2][0], word[3][0]};
 }
 
 void seed(std::uint64_t value) {

@@ -29,8 +29,8 @@ void require_dim(bool in_range, std::string_view operation, int dim, const Shape
 
 void Shape::assign(std::span<const std::int64_t> sizes) {
   if (sizes.size() > kMaxRank) {
-    throw ShapeError(fmt::format("Shape: {} dimensions, but at most {} are possible, {}", sizes.size(), kMaxRank,
-                                 join(sizes)));
+    throw ShapeError(
+        fmt::format("Shape: {} dimensions, but at most {} are possible, {}", sizes.size(), kMaxRank, join(sizes)));
   }
   // Sizes of 0 are left out of the bound, so that no stride overflows either.
   std::int64_t product = 1;
@@ -73,9 +73,7 @@ Shape Shape::erased(int dim) const {
   return Shape(std::span<const std::int64_t>(sizes.data(), last));
 }
 
-std::string to_string(const Shape& shape) {
-  return join({shape.begin(), static_cast<std::size_t>(shape.rank())});
-}
+std::string to_string(const Shape& shape) { return join({shape.begin(), static_cast<std::size_t>(shape.rank())}); }
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
 

@@ -10,9 +10,9 @@ namespace sluice::inline v0 {
 namespace {
 
 std::string_view cpp_name(DType dtype) {
-  constexpr std::string_view kNames[DType::kCount] = {
-      "bool",         "std::uint8_t", "std::int8_t", "std::int16_t", "std::int32_t",
-      "std::int64_t", "Float16",      "BFloat16",    "float",        "double"};
+  constexpr std::string_view kNames[DType::kCount] = {"bool",         "std::uint8_t", "std::int8_t", "std::int16_t",
+                                                      "std::int32_t", "std::int64_t", "Float16",     "BFloat16",
+                                                      "float",        "double"};
   return kNames[dtype.code()];
 }
 
@@ -23,8 +23,8 @@ const detail::TensorRep& checked(const Tensor& x, std::string_view operation) {
 
 void require_dtype(const detail::TensorRep& rep, DType asked, std::string_view operation) {
   if (rep.dtype == asked) return;
-  throw TypeError(fmt::format("{}<{}>: the tensor holds {}; use {}<{}>() or cast(x, {})", operation,
-                              asked.name(), rep.dtype.name(), operation, cpp_name(rep.dtype), asked.name()));
+  throw TypeError(fmt::format("{}<{}>: the tensor holds {}; use {}<{}>() or cast(x, {})", operation, asked.name(),
+                              rep.dtype.name(), operation, cpp_name(rep.dtype), asked.name()));
 }
 
 std::size_t bytes_of(const detail::TensorRep& rep) {

@@ -126,14 +126,14 @@ void print_matrix(std::ostream& out, const Tensor& x, const Layout& layout, std:
   for (std::int64_t r = 0; r < layout.rows.shown(); ++r) {
     const auto row = static_cast<std::size_t>(r);
     if (layout.rows.is_cut() && r == layout.rows.head) {
-      out << '\n' << join_cells(layout.columns, "  ⋱  ", [&](std::size_t c, bool pad) {
-        return dots_cell(columns[c], c, pad);
-      });
+      out << '\n'
+          << join_cells(layout.columns, "  ⋱  ",
+                        [&](std::size_t c, bool pad) { return dots_cell(columns[c], c, pad); });
     }
     const bool has_ellipsis = static_cast<std::size_t>(layout.rows[r]) % kEllipsisEvery == 0;
-    out << '\n' << join_cells(layout.columns, has_ellipsis ? "  …  " : "     ", [&](std::size_t c, bool pad) {
-      return cell(columns[c], row, pad);
-    });
+    out << '\n'
+        << join_cells(layout.columns, has_ellipsis ? "  …  " : "     ",
+                      [&](std::size_t c, bool pad) { return cell(columns[c], row, pad); });
   }
 }
 

@@ -118,8 +118,8 @@ void collapse(Shape& space, std::span<Operand> operands) {
 int checked_dim(int dim, int rank, std::string_view operation) {
   if (dim >= 0 && dim < rank) return dim;
   if (rank == 0) throw IndexError(fmt::format("{}: dimension {} of a 0-dimensional tensor", operation, dim));
-  throw IndexError(fmt::format("{}: dimension {} is out of range; the tensor has dimensions 0 ... {}", operation, dim,
-                               rank - 1));
+  throw IndexError(
+      fmt::format("{}: dimension {} is out of range; the tensor has dimensions 0 ... {}", operation, dim, rank - 1));
 }
 
 }  // namespace sluice::detail

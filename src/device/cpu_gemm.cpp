@@ -1,52 +1,201 @@
 #include "cpu_gemm.hpp"
-#include <bit>
-#include <cmath>
-#include <type_traits>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "cpu_gemm_kernel.hpp"
+#include "cpu_gemm_product.hpp"
+#include "cpu_scratch.hpp"
+#include "thread_pool.hpp"
+
 namespace sluice::detail {
 namespace {
-float half_to_float(std::uint16_t h) {
-  int e = (h >> 10) & 31; int f = h & 1023; float v;
-  if (e == 31) v = f ? NAN : INFINITY; else if (e) v = std::ldexp(float(1024 + f), e - 25); else v = std::ldexp(float(f), -24);
-  return h & 0x8000 ? -v : v;
+
+constexpr double kBatchedWork = 1 << 24;  // smaller products of a batch run side by side, larger ones one by one
+
+std::atomic<const GemmTable*> chosen_table{nullptr};
+
+struct Isa {
+  const char* name;
+  bool supported;
+  const GemmTable& (*table)();
+};
+
+// The best last.
+const Isa* find_isa(const char* name) {
+#if defined(__x86_64__)
+  static const bool has_avx2 =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  static const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                                 __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  static const Isa isas[] = {{"baseline", true, baseline::gemm_table},
+                             {"avx2", has_avx2, avx2::gemm_table},
+                             {"avx512", has_avx512, avx512::gemm_table}};
+#else
+  static const Isa isas[] = {{"baseline", true, baseline::gemm_table}};
+#endif
+  const Isa* found = nullptr;
+  for (const Isa& isa : isas) {
+    if (isa.supported && (name == nullptr || std::strcmp(isa.name, name) == 0)) found = &isa;
+  }
+  return found;
 }
-std::uint16_t float_to_half(float v) {
-  std::uint16_t s = std::signbit(v) ? 0x8000 : 0; v = std::fabs(v);
-  if (std::isnan(v)) return s | 0x7e00;
-  if (v >= 65520.0f) return s | 0x7c00;
-  if (v < 0x1p-14f) return std::uint16_t(s | int(std::nearbyint(std::ldexp(v, 24))));
-  int e; std::frexp(v, &e);
-  int q = int(std::nearbyint(std::ldexp(v, 11 - e)));
-  return std::uint16_t(s | (((e + 13) << 10) + q));
+
+const GemmTable& table() {
+  const GemmTable* known = chosen_table.load(std::memory_order_relaxed);
+  if (known) return *known;
+  const GemmTable& best = find_isa(nullptr)->table();
+  chosen_table.store(&best, std::memory_order_relaxed);
+  return best;
 }
-float bf_to_float(std::uint16_t b) { return std::bit_cast<float>(std::uint32_t(b) << 16); }
-std::uint16_t float_to_bf(float v) {
-  auto u = std::bit_cast<std::uint32_t>(v); if (v != v) return std::uint16_t((u >> 16) | 64);
-  return std::uint16_t((u + 0x7fff + ((u >> 16) & 1)) >> 16);
+
+// The products of a batch: operand x of product b begins at x + b * stride_x.
+template <class T>
+struct Operands {
+  const T* a;
+  std::int64_t lda, stride_a;
+  const T* b;
+  std::int64_t ldb, stride_b;
+  T* c;
+  std::int64_t ldc, stride_c;
+};
+
+template <class T>
+Product<T> product_of(const GemmCall& call, const Operands<T>& x, std::int64_t index) {
+  return {call.m,
+          call.n,
+          call.k,
+          x.a + index * x.stride_a,
+          call.transpose_a ? x.lda : 1,
+          call.transpose_a ? 1 : x.lda,
+          x.b + index * x.stride_b,
+          call.transpose_b ? x.ldb : 1,
+          call.transpose_b ? 1 : x.ldb,
+          x.c + index * x.stride_c,
+          x.ldc};
 }
-template <class S, class A, class L, class W> void loops(const GemmCall& g, L load, W store) {
-  for (std::int64_t t = 0; t < g.batch; ++t) {
-    const S* a = static_cast<const S*>(g.a) + t * g.stride_a; const S* b = static_cast<const S*>(g.b) + t * g.stride_b;
-    S* c = static_cast<S*>(g.c) + t * g.stride_c;
-    for (std::int64_t j = 0; j < g.n; ++j) for (std::int64_t i = 0; i < g.m; ++i) {
-      A s = 0;
-      for (std::int64_t p = 0; p < g.k; ++p)
-        s = A(s + A(load(g.transpose_a ? a[p + i * g.lda] : a[i + p * g.lda])) * A(load(g.transpose_b ? b[j + p * g.ldb] : b[p + j * g.ldb])));
-      c[i + j * g.ldc] = store(s);
+
+// Calls one(index) for the whole batch.
+template <class One>
+void for_batch(const GemmCall& call, One one) {
+  if (call.batch == 1) return one(std::int64_t{0});
+  const double work = work_of(call.m, call.n, call.k);
+  if (work >= kBatchedWork) {
+    for (std::int64_t i = 0; i < call.batch; ++i) one(i);
+    return;
+  }
+  parallel_for(call.batch, grain_for(work + 64), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) one(i);
+  });
+}
+
+template <class T>
+void compute(const GemmCall& call, const GemmKernels<T>& kernels) {
+  const Operands<T> x{static_cast<const T*>(call.a), call.lda, call.stride_a, static_cast<const T*>(call.b),
+                      call.ldb, call.stride_b, static_cast<T*>(call.c), call.ldc, call.stride_c};
+  for_batch(call, [&](std::int64_t index) { multiply(kernels, product_of(call, x, index)); });
+}
+
+// ---- types that are computed in a wider one ----
+
+template <class From, class To>
+using Convert = void (*)(std::int64_t, const From*, To*);
+
+// Converts a matrix, columns `from_step` and `to_step` apart.
+template <class From, class To>
+void convert_matrix(Convert<From, To> convert, std::int64_t rows, std::int64_t columns, const From* from,
+                    std::int64_t from_step, To* to, std::int64_t to_step) {
+  parallel_for(columns, grain_for(8.0 * static_cast<double>(rows)), [&](std::int64_t begin, std::int64_t end) {
+    if (from_step == rows && to_step == rows) {
+      return convert((end - begin) * rows, from + begin * rows, to + begin * rows);
+    }
+    for (std::int64_t j = begin; j < end; ++j) convert(rows, from + j * from_step, to + j * to_step);
+  });
+}
+
+template <class Storage, class T>
+void compute_widened(const GemmCall& call, const GemmKernels<T>& kernels, Convert<Storage, T> widen,
+                     Convert<T, Storage> narrow) {
+  const std::int64_t a_rows = call.transpose_a ? call.k : call.m;
+  const std::int64_t b_rows = call.transpose_b ? call.n : call.k;
+  const auto* a = static_cast<const Storage*>(call.a);
+  const auto* b = static_cast<const Storage*>(call.b);
+  auto* c = static_cast<Storage*>(call.c);
+  for_batch(call, [&](std::int64_t index) {
+    const Scratch<T> wide_a(call.m * call.k);
+    const Scratch<T> wide_b(call.k * call.n);
+    const Scratch<T> wide_c(call.m * call.n);
+    const auto a_columns = call.transpose_a ? call.m : call.k;
+    const auto b_columns = call.transpose_b ? call.k : call.n;
+    convert_matrix(widen, a_rows, a_columns, a + index * call.stride_a, call.lda, wide_a.data(), a_rows);
+    convert_matrix(widen, b_rows, b_columns, b + index * call.stride_b, call.ldb, wide_b.data(), b_rows);
+    const Operands<T> x{wide_a.data(), a_rows, 0, wide_b.data(), b_rows, 0, wide_c.data(), call.m, 0};
+    multiply(kernels, product_of(call, x, 0));
+    convert_matrix(narrow, call.m, call.n, wide_c.data(), call.m, c + index * call.stride_c, call.ldc);
+  });
+}
+
+std::size_t size_of(GemmType type) {
+  switch (type) {
+    case GemmType::f64:
+    case GemmType::i64:
+      return 8;
+    case GemmType::f32:
+    case GemmType::i32:
+      return 4;
+    case GemmType::f16:
+    case GemmType::bf16:
+    case GemmType::i16:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+// The empty sum; zero is all bits clear in every type.
+void write_zeros(const GemmCall& call) {
+  const std::size_t size = size_of(call.type);
+  for (std::int64_t index = 0; index < call.batch; ++index) {
+    for (std::int64_t j = 0; j < call.n; ++j) {
+      const std::int64_t offset = index * call.stride_c + j * call.ldc;
+      std::memset(static_cast<char*>(call.c) + static_cast<std::size_t>(offset) * size, 0,
+                  static_cast<std::size_t>(call.m) * size);
     }
   }
 }
-template <class S, class A> void plain(const GemmCall& g) { loops<S, A>(g, [](S x) { return x; }, [](A x) { return S(x); }); }
+
 }  // namespace
-void gemm(const GemmCall& g) {
-  switch (g.type) {
-    case GemmType::f64: return plain<double, double>(g);
-    case GemmType::f32: return plain<float, float>(g);
-    case GemmType::f16: return loops<std::uint16_t, float>(g, half_to_float, float_to_half);
-    case GemmType::bf16: return loops<std::uint16_t, float>(g, bf_to_float, float_to_bf);
-    case GemmType::i64: return plain<std::uint64_t, std::uint64_t>(g);
-    case GemmType::i32: return plain<std::uint32_t, std::uint32_t>(g);
-    case GemmType::i16: return plain<std::uint16_t, std::uint32_t>(g);
-    case GemmType::i8: case GemmType::u8: return plain<std::uint8_t, std::uint32_t>(g);
+
+void gemm(const GemmCall& call) {
+  if (call.batch <= 0 || call.m <= 0 || call.n <= 0) return;
+  if (call.k <= 0) return write_zeros(call);
+  const GemmTable& kernels = table();
+  switch (call.type) {
+    case GemmType::f64:
+      return compute(call, kernels.f64);
+    case GemmType::f32:
+      return compute(call, kernels.f32);
+    case GemmType::f16:
+      return compute_widened(call, kernels.f32, kernels.f16_to_f32, kernels.f32_to_f16);
+    case GemmType::bf16:
+      return compute_widened(call, kernels.f32, kernels.bf16_to_f32, kernels.f32_to_bf16);
+    case GemmType::i64:
+      return compute(call, kernels.u64);
+    case GemmType::i32:
+      return compute(call, kernels.u32);
+    case GemmType::i16:
+      return compute_widened(call, kernels.u32, kernels.u16_to_u32, kernels.u32_to_u16);
+    case GemmType::i8:
+    case GemmType::u8:
+      return compute_widened(call, kernels.u32, kernels.u8_to_u32, kernels.u32_to_u8);
   }
 }
+
+bool use_gemm_isa(const char* name) {
+  const Isa* isa = find_isa(name);
+  if (isa) chosen_table.store(&isa->table(), std::memory_order_relaxed);
+  return isa != nullptr;
+}
+
 }  // namespace sluice::detail

@@ -35,4 +35,8 @@ struct GemmCall {
 /// zeros. Any thread may call it; throws only std::bad_alloc.
 void gemm(const GemmCall& call);
 
+/// For tests: computes with the kernels of this instruction set ("baseline", "avx2", "avx512"; null: the best); false if
+/// this machine lacks it.
+bool use_gemm_isa(const char* name);
+
 }  // namespace sluice::detail

@@ -96,9 +96,9 @@ SLUICE_INLINE float64x2_t multiply_add(float64x2_t a, float64x2_t b, float64x2_t
 #endif
 
 // One block of C, Rows vectors high and Columns wide, held in registers over the whole of k.
-template <class T, int Bytes, int Rows, int Columns, bool Add>
-SLUICE_INLINE void block(int64_t k, const T* a, int64_t a_step, const T* b, int64_t b_row, int64_t b_column, T* c,
-                         int64_t c_step) {
+template <class T, int Bytes, int Rows, int Columns>
+SLUICE_INLINE void block(int64_t k, const T* a, int64_t a_step, const T* b, int64_t b_row, int64_t b_column, bool add,
+                         T* c, int64_t c_step) {
   using V = Vector<T, Bytes>;
   constexpr int kLanes = Bytes / static_cast<int>(sizeof(T));
   V sum[Columns][Rows] = {};
@@ -118,13 +118,15 @@ SLUICE_INLINE void block(int64_t k, const T* a, int64_t a_step, const T* b, int6
 #pragma GCC unroll 4
     for (int i = 0; i < Rows; ++i) {
       T* out = c + i * kLanes;
-      store<V>(out, Add ? static_cast<V>(load<V>(out) + sum[j][i]) : sum[j][i]);
+      store<V>(out, add ? static_cast<V>(load<V>(out) + sum[j][i]) : sum[j][i]);
     }
   }
 }
 
-// ---- without packing: edges are covered by blocks that overlap the ones before them ----
+// ---- without packing ----
 
+// Edges are covered by blocks that overlap the ones before them; when adding, where an element must not be met twice, by
+// smaller blocks. An element's bits are the same in both.
 template <class T>
 struct Direct {
   int64_t n, k;
@@ -132,13 +134,14 @@ struct Direct {
   int64_t a_step;
   const T* b;
   int64_t b_row, b_column;
+  bool add;
   T* c;
   int64_t c_step;
 
   template <int Bytes, int Rows, int Columns>
   SLUICE_INLINE void one_block(int64_t i, int64_t j) const {
-    block<T, Bytes, Rows, Columns, false>(k, a + i, a_step, b + j * b_column, b_row, b_column, c + i + j * c_step,
-                                          c_step);
+    block<T, Bytes, Rows, Columns>(k, a + i, a_step, b + j * b_column, b_row, b_column, add, c + i + j * c_step,
+                                   c_step);
   }
 
   // All columns of the rows from i, as many as Rows vectors hold.
@@ -146,99 +149,148 @@ struct Direct {
   __attribute__((noinline)) void strip(int64_t i) const {
     int64_t j = 0;
     for (; j + kBlockColumns <= n; j += kBlockColumns) one_block<Bytes, Rows, kBlockColumns>(i, j);
-    if (j < n && n >= kBlockColumns) return one_block<Bytes, Rows, kBlockColumns>(i, n - kBlockColumns);
+    if (j < n && n >= kBlockColumns && !add) return one_block<Bytes, Rows, kBlockColumns>(i, n - kBlockColumns);
     for (; j + 4 <= n; j += 4) one_block<Bytes, Rows, 4>(i, j);
     for (; j + 2 <= n; j += 2) one_block<Bytes, Rows, 2>(i, j);
     if (j < n) one_block<Bytes, Rows, 1>(i, j);
   }
 
+  // The rows from i to m, in vectors of Bytes and, for what they do not fill, smaller ones.
   template <int Bytes>
-  void rows(int64_t m) const {
+  void rows(int64_t i, int64_t m) const {
     constexpr int64_t kLanes = Bytes / static_cast<int>(sizeof(T));
-    if constexpr (kLanes > 1) {
-      if (m < kLanes) return rows<(Bytes > 16 ? Bytes / 2 : static_cast<int>(sizeof(T)))>(m);
-    }
-    int64_t i = 0;
     for (; i + kBlockVectors * kLanes <= m; i += kBlockVectors * kLanes) strip<Bytes, kBlockVectors>(i);
-    const int64_t rest = m - i;
-    if (rest > kLanes && i > 0) return strip<Bytes, kBlockVectors>(m - kBlockVectors * kLanes);
-    if (rest >= kLanes) strip<Bytes, 1>(i);
-    if (rest % kLanes != 0) strip<Bytes, 1>(m - kLanes);
+    const bool overlap = !add && m >= kBlockVectors * kLanes;
+    if (overlap && m - i > kLanes) return strip<Bytes, kBlockVectors>(m - kBlockVectors * kLanes);
+    if (i + kLanes <= m) {
+      strip<Bytes, 1>(i);
+      i += kLanes;
+    }
+    if (i == m) return;
+    if (!add && m >= kLanes) return strip<Bytes, 1>(m - kLanes);
+    if constexpr (kLanes > 1) rows<(Bytes > 16 ? Bytes / 2 : static_cast<int>(sizeof(T)))>(i, m);
   }
 };
 
 template <class T>
 void direct(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_step, const T* b, int64_t b_row, int64_t b_column,
-            T* c, int64_t c_step) {
-  Direct<T>{n, k, a, a_step, b, b_row, b_column, c, c_step}.template rows<kBytes>(m);
+            bool add, T* c, int64_t c_step) {
+  Direct<T>{n, k, a, a_step, b, b_row, b_column, add, c, c_step}.template rows<kBytes>(0, m);
 }
 
 // ---- with packing ----
 
 template <class T>
-constexpr int kBlockRows = kBlockVectors * kBytes / static_cast<int>(sizeof(T));
+constexpr int64_t kBlockRows = kBlockVectors * kBytes / static_cast<int>(sizeof(T));
+
+// Lanes that are contiguous: several panels at a time, so that each visit to a column copies a long piece of it.
+template <class T>
+SLUICE_INLINE void pack_columns(int64_t panels, int64_t k, const T* x, int64_t k_step, int64_t width, T* packed) {
+  constexpr int64_t kGroup = 8;
+  for (int64_t first = 0; first < panels; first += kGroup) {
+    const int64_t count = panels - first < kGroup ? panels - first : kGroup;
+    for (int64_t p = 0; p < k; ++p) {
+      const T* from = x + first * width + p * k_step;
+      T* to = packed + (first * k + p) * width;
+      for (int64_t q = 0; q < count; ++q, from += width, to += width * k) {
+        __builtin_memcpy(to, from, static_cast<unsigned long>(width) * sizeof(T));
+      }
+    }
+  }
+}
+
+template <class T>
+constexpr int kTile = kBytes / sizeof(T) >= 4 ? 4 : 2;
+
+// A square of elements: kTile along k of each of kTile lanes become kTile lanes of each of kTile along k.
+template <class T>
+SLUICE_INLINE void transpose_tile(const T* x, int64_t lane_step, T* packed, int64_t width) {
+  using V = Vector<T, kTile<T> * static_cast<int>(sizeof(T))>;
+  const V x0 = load<V>(x);
+  const V x1 = load<V>(x + lane_step);
+  if constexpr (kTile<T> == 2) {
+    store<V>(packed, __builtin_shufflevector(x0, x1, 0, 2));
+    store<V>(packed + width, __builtin_shufflevector(x0, x1, 1, 3));
+  } else {
+    const V x2 = load<V>(x + 2 * lane_step);
+    const V x3 = load<V>(x + 3 * lane_step);
+    const V low01 = __builtin_shufflevector(x0, x1, 0, 4, 1, 5);
+    const V low23 = __builtin_shufflevector(x2, x3, 0, 4, 1, 5);
+    const V high01 = __builtin_shufflevector(x0, x1, 2, 6, 3, 7);
+    const V high23 = __builtin_shufflevector(x2, x3, 2, 6, 3, 7);
+    store<V>(packed, __builtin_shufflevector(low01, low23, 0, 1, 4, 5));
+    store<V>(packed + width, __builtin_shufflevector(low01, low23, 2, 3, 6, 7));
+    store<V>(packed + 2 * width, __builtin_shufflevector(high01, high23, 0, 1, 4, 5));
+    store<V>(packed + 3 * width, __builtin_shufflevector(high01, high23, 2, 3, 6, 7));
+  }
+}
 
 template <class T>
 SLUICE_INLINE void pack_panel(int64_t lanes, int64_t k, const T* x, int64_t lane_step, int64_t k_step, int64_t width,
                               T* packed) {
-  if (lane_step == 1 && lanes == width) {
-    for (int64_t p = 0; p < k; ++p, x += k_step, packed += width) {
-      for (int64_t i = 0; i < width; ++i) packed[i] = x[i];
+  constexpr int64_t kSide = kTile<T>;
+  int64_t i = 0;
+  for (; k_step == 1 && i + kSide <= lanes; i += kSide) {
+    int64_t p = 0;
+    for (; p + kSide <= k; p += kSide) {
+      transpose_tile<T>(x + i * lane_step + p, lane_step, packed + i + p * width, width);
     }
-    return;
+    for (; p < k; ++p) {
+      for (int64_t q = i; q < i + kSide; ++q) packed[p * width + q] = x[q * lane_step + p];
+    }
   }
-  for (int64_t i = 0; i < lanes; ++i) {
+  for (; i < lanes; ++i) {
     for (int64_t p = 0; p < k; ++p) packed[p * width + i] = x[i * lane_step + p * k_step];
   }
-  for (int64_t i = lanes; i < width; ++i) {
+  for (; i < width; ++i) {
     for (int64_t p = 0; p < k; ++p) packed[p * width + i] = T{};
+  }
+}
+
+// Inlined with each width that matters, so that the copies have a constant length.
+template <class T>
+SLUICE_INLINE void pack_width(int64_t lanes, int64_t k, const T* x, int64_t lane_step, int64_t k_step, int64_t width,
+                              T* packed) {
+  int64_t i = 0;
+  if (lane_step == 1) {
+    const int64_t whole = lanes / width;
+    pack_columns<T>(whole, k, x, k_step, width, packed);
+    i = whole * width;
+  }
+  for (; i < lanes; i += width) {
+    pack_panel<T>(lanes - i < width ? lanes - i : width, k, x + i * lane_step, lane_step, k_step, width, packed + i * k);
   }
 }
 
 template <class T>
 void pack(int64_t lanes, int64_t k, const T* x, int64_t lane_step, int64_t k_step, int64_t width, T* packed) {
-  for (int64_t i = 0; i < lanes; i += width, packed += width * k) {
-    const int64_t count = lanes - i < width ? lanes - i : width;
-    const T* from = x + i * lane_step;
-    if (width == kBlockRows<T>) {
-      pack_panel<T>(count, k, from, lane_step, k_step, kBlockRows<T>, packed);
-    } else if (width == kBlockColumns) {
-      pack_panel<T>(count, k, from, lane_step, k_step, kBlockColumns, packed);
-    } else {
-      pack_panel<T>(count, k, from, lane_step, k_step, width, packed);
-    }
-  }
+  if (width == kBlockRows<T>) return pack_width<T>(lanes, k, x, lane_step, k_step, kBlockRows<T>, packed);
+  if (width == kBlockColumns) return pack_width<T>(lanes, k, x, lane_step, k_step, kBlockColumns, packed);
+  pack_width<T>(lanes, k, x, lane_step, k_step, width, packed);
 }
 
-template <class T, bool Add>
-void packed_blocks(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c, int64_t c_step) {
+// A block that reaches over the last row or column is computed beside C and copied.
+template <class T>
+void packed(int64_t m, int64_t n, int64_t k, const T* a, const T* b, bool add, T* c, int64_t c_step) {
   constexpr int64_t kRows = kBlockRows<T>;
   for (int64_t j = 0; j < n; j += kBlockColumns) {
     for (int64_t i = 0; i < m; i += kRows) {
-      const T* a_panel = a + i * k;
-      const T* b_panel = b + j * k;
-      T* out = c + i + j * c_step;
-      if (i + kRows <= m && j + kBlockColumns <= n) {
-        block<T, kBytes, kBlockVectors, kBlockColumns, Add>(k, a_panel, kRows, b_panel, kBlockColumns, 1, out, c_step);
-        continue;
-      }
+      const bool whole = i + kRows <= m && j + kBlockColumns <= n;
       T edge[kRows * kBlockColumns];
-      block<T, kBytes, kBlockVectors, kBlockColumns, false>(k, a_panel, kRows, b_panel, kBlockColumns, 1, edge, kRows);
+      T* out = c + i + j * c_step;
+      block<T, kBytes, kBlockVectors, kBlockColumns>(k, a + i * k, kRows, b + j * k, kBlockColumns, 1, add && whole,
+                                                     whole ? out : edge, whole ? c_step : kRows);
+      if (whole) continue;
       const int64_t rows = m - i < kRows ? m - i : kRows;
       const int64_t columns = n - j < kBlockColumns ? n - j : kBlockColumns;
       for (int64_t q = 0; q < columns; ++q) {
         for (int64_t r = 0; r < rows; ++r) {
           T& to = out[r + q * c_step];
-          to = static_cast<T>(Add ? to + edge[r + q * kRows] : edge[r + q * kRows]);
+          to = static_cast<T>(add ? to + edge[r + q * kRows] : edge[r + q * kRows]);
         }
       }
     }
   }
-}
-
-template <class T>
-void packed(int64_t m, int64_t n, int64_t k, const T* a, const T* b, bool add, T* c, int64_t c_step) {
-  add ? packed_blocks<T, true>(m, n, k, a, b, c, c_step) : packed_blocks<T, false>(m, n, k, a, b, c, c_step);
 }
 
 // ---- matrix times vector: bound by memory, so every column is read once and in order ----

@@ -12,9 +12,9 @@ struct GemmKernels {
   std::int64_t block_rows;     // rows of a packed panel of A
   std::int64_t block_columns;  // columns of a packed panel of B
 
-  /// C (m x n) = A (m x k) B, without packing; element (p, j) of B is b[p * b_row + j * b_column].
+  /// C (m x n) = A (m x k) B, or C += A B, without packing; element (p, j) of B is b[p * b_row + j * b_column].
   void (*direct)(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t a_step, const T* b,
-                 std::int64_t b_row, std::int64_t b_column, T* c, std::int64_t c_step);
+                 std::int64_t b_row, std::int64_t b_column, bool add, T* c, std::int64_t c_step);
 
   /// Copies `lanes` x k elements, element (i, p) at x[i * lane_step + p * k_step], into panels of `width` lanes, each
   /// of them k x width with its lanes together; missing lanes are 0. One of the two steps is 1.

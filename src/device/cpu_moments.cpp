@@ -38,8 +38,8 @@ void run(const MomentsLoops<T>& loops, const AxisCall& call, const Operand& vari
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t skipped = i % groups * width;
       const std::int64_t to = i / groups * call.inner + skipped;
-      loops.group(x + i / groups * call.inner * call.length + skipped, std::min(width, call.inner - skipped), call.inner,
-                  call.length, correction, mean + to, var + to);
+      loops.group(x + i / groups * call.inner * call.length + skipped, std::min(width, call.inner - skipped),
+                  call.inner, call.length, correction, mean + to, var + to);
     }
   });
 }

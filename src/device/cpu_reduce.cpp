@@ -127,7 +127,8 @@ class Reduction {
     run_pieces_ = divide_up(walk_.run(), kPiece);
     runs_per_piece_ = 1;
     if (run_pieces_ == 1) {
-      runs_per_piece_ = std::max({std::int64_t{1}, kPiece / (walk_.run() * width_), divide_up(walk_.reduced(), kMaxPieces)});
+      runs_per_piece_ =
+          std::max({std::int64_t{1}, kPiece / (walk_.run() * width_), divide_up(walk_.reduced(), kMaxPieces)});
     }
     pieces_ = run_pieces_ * divide_up(walk_.reduced(), runs_per_piece_);
   }
@@ -146,9 +147,7 @@ class Reduction {
   }
 
   /// Width of a group: the outputs that are worked on together.
-  std::int64_t width_of(std::int64_t group) const {
-    return std::min(width_, walk_.width() - group % blocks_ * width_);
-  }
+  std::int64_t width_of(std::int64_t group) const { return std::min(width_, walk_.width() - group % blocks_ * width_); }
 
   void do_piece(std::optional<TileRunner>& tiles, std::int64_t group, std::int64_t piece, Accumulator* accumulators) {
     const std::int64_t run = walk_.run();
@@ -160,7 +159,8 @@ class Reduction {
       const std::int64_t skipped = piece % run_pieces_ * kPiece;
       do_runs(tiles, base + walk_.reduced_first(begin) + skipped, std::min(kPiece, run - skipped), 1, accumulators);
     } else if (run > 1) {
-      for (std::int64_t i = begin; i < end; ++i) do_runs(tiles, base + walk_.reduced_first(i), run, width, accumulators);
+      for (std::int64_t i = begin; i < end; ++i)
+        do_runs(tiles, base + walk_.reduced_first(i), run, width, accumulators);
     } else {
       for (std::int64_t i = begin; i < end;) {
         const std::int64_t rows = std::min(end - i, walk_.rows_from(i));

@@ -1,5 +1,5 @@
-// Reductions on the CPU. The program of a call runs tile by tile as a prologue, so that nothing but its operands is read
-// from memory. How a reduction is split depends on the shapes alone, and partial results are combined in a fixed order:
+// Reductions on the CPU. The program of a call runs tile by tile as a prologue: nothing but its operands is read from
+// memory. How a reduction is split depends on the shapes alone, and partial results are combined in a fixed order:
 // any number of threads gives the same bits.
 #pragma once
 

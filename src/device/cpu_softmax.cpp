@@ -64,7 +64,8 @@ void softmax_half(const AxisCall& call, SoftmaxKind kind) {
   const bool is_inner = call.inner > 1;
   const std::int64_t width = is_inner ? std::min<std::int64_t>(call.inner, SoftmaxLoops::kWidth) : call.length;
   const std::int64_t groups = is_inner ? (call.inner + width - 1) / width : 1;
-  const std::int64_t rows = is_inner ? call.length : std::min(call.outer, std::max<std::int64_t>(1, 4096 / call.length));
+  const std::int64_t rows =
+      is_inner ? call.length : std::min(call.outer, std::max<std::int64_t>(1, 4096 / call.length));
   const std::int64_t units = is_inner ? groups * call.outer : (call.outer + rows - 1) / rows;
   parallel_for(units, grain(width * rows), [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> scratch(static_cast<std::size_t>(width * rows));

@@ -28,8 +28,8 @@ std::string Device::name() const { return impl_->name(); }
 
 CastingDevice Device::as(DType dtype) const {
   if (!dtype.is_floating()) {
-    throw TypeError(fmt::format("Device::as: {} is not a floating type; only floating tensors are converted",
-                                dtype.name()));
+    throw TypeError(
+        fmt::format("Device::as: {} is not a floating type; only floating tensors are converted", dtype.name()));
   }
   return {*this, dtype};
 }

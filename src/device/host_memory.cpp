@@ -60,7 +60,8 @@ HostBlock* allocate_header(DeviceImpl* device, std::size_t bytes, void* data) {
 CachingAllocator& host_allocator() {
   // Leaked: tensors of static lifetime are freed after everything else.
   static CachingAllocator* const allocator = [] {
-    auto* const made = new CachingAllocator("CPU", {allocate_large, [](void* memory, std::size_t) { std::free(memory); }});
+    auto* const made =
+        new CachingAllocator("CPU", {allocate_large, [](void* memory, std::size_t) { std::free(memory); }});
     hold_during_fork(made->mutex());
     return made;
   }();

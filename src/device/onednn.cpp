@@ -18,7 +18,7 @@
 namespace sluice::detail {
 namespace {
 
-// Everything is leaked: a product may be computed while static objects are being destroyed.
+// Leaked: a product may be computed while static objects are being destroyed.
 struct OneDnn {
   dnnl::sgemm_t* sgemm = nullptr;
   void (*set_threads)(int) = nullptr;  // null when oneDNN has no threads
@@ -30,10 +30,7 @@ struct OneDnn {
 std::atomic<bool> hidden{false};
 std::atomic<const OneDnn*> opened{nullptr};
 
-std::mutex& opening() {
-  static std::mutex* mutex = new std::mutex;
-  return *mutex;
-}
+constinit std::mutex opening;
 
 // Holds the caller's OpenMP setting at one thread; the setting is per thread and the user's is put back.
 class OneThread {
@@ -110,7 +107,9 @@ std::string load(OneDnn& library) {
 #ifdef SLUICE_HAS_FORK
 // A child forked in the middle of the loader's or the code generator's work could never finish it.
 void hold_fork_while_opening() {
-  pthread_atfork([] { opening().lock(); }, [] { opening().unlock(); }, [] { opening().unlock(); });
+  static std::atomic<bool> held{false};
+  if (held.exchange(true)) return;
+  pthread_atfork([] { opening.lock(); }, [] { opening.unlock(); }, [] { opening.unlock(); });
 }
 #endif
 
@@ -118,10 +117,9 @@ const OneDnn& library() {
   const OneDnn* known = opened.load(std::memory_order_acquire);
   if (known) return *known;
 #ifdef SLUICE_HAS_FORK
-  static const bool watching = (hold_fork_while_opening(), true);
-  static_cast<void>(watching);
+  hold_fork_while_opening();
 #endif
-  const std::lock_guard lock(opening());
+  const std::lock_guard lock(opening);
   known = opened.load(std::memory_order_acquire);
   if (known) return *known;
   auto* fresh = new OneDnn;

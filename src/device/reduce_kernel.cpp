@@ -1,7 +1,7 @@
 // Reductions over runs (each output has consecutive elements) and over rows (outputs lie side by side).
 //
-// Sums of f32 run in 32 float lanes for at most 512 elements and in double from there on: as accurate as a double sum to
-// within a few ulp of f32, at the speed of memory. Products of f32 run in double, so that they overflow only when the
+// Sums of f32 run in 32 float lanes for at most 512 elements and in double from there on: within a few ulp of a double
+// sum, at the speed of memory. Products of f32 run in double, so that they overflow only when the
 // result does.
 #include "src/device/reduce_kernels.hpp"
 
@@ -227,12 +227,10 @@ void rows(const void* values, long width, long stride, long count, void* accumul
 
 }  // namespace
 
-#define SLUICE_LOOPS(loop, T) {loop<T, Sum>, loop<T, Prod>, loop<T, Max>, loop<T, Min>}
-#define SLUICE_ALL_LOOPS(loop)                                                                    \
-  {                                                                                               \
-    SLUICE_LOOPS(loop, float), SLUICE_LOOPS(loop, double), SLUICE_LOOPS(loop, int),               \
-        SLUICE_LOOPS(loop, I64)                                                             \
-  }
+#define SLUICE_LOOPS(loop, T) \
+  { loop<T, Sum>, loop<T, Prod>, loop<T, Max>, loop<T, Min> }
+#define SLUICE_ALL_LOOPS(loop) \
+  { SLUICE_LOOPS(loop, float), SLUICE_LOOPS(loop, double), SLUICE_LOOPS(loop, int), SLUICE_LOOPS(loop, I64) }
 
 const ReduceLoops kReduceLoops = {SLUICE_ALL_LOOPS(runs), SLUICE_ALL_LOOPS(rows)};
 

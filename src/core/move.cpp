@@ -1,0 +1,133 @@
+#include "src/core/move.hpp"
+
+#include <map>
+#include <memory>
+
+#include "sluice/model.hpp"
+#include "sluice/ops.hpp"
+#include "src/core/recorded.hpp"
+#include "src/core/rethrow.hpp"
+#include "src/core/tensor_rep.hpp"
+
+namespace sluice::detail {
+namespace {
+
+/// Bytes of `from`, which is dense, to the start of `to`.
+void copy_bytes(const Tensor& from, Storage& to, std::size_t bytes) {
+  const Storage& source = *from.rep()->storage;
+  const std::size_t offset = static_cast<std::size_t>(from.rep()->offset) * from.dtype().size();
+  if (source.device->is_host()) {
+    to.device->write(to, 0, static_cast<const std::byte*>(source.data) + offset, bytes);
+  } else if (to.device->is_host()) {
+    source.device->read(source, offset, to.data, bytes);
+  } else {
+    const std::unique_ptr<std::byte[]> staging(new std::byte[bytes]);
+    source.device->read(source, offset, staging.get(), bytes);
+    to.device->write(to, 0, staging.get(), bytes);
+  }
+}
+
+/// What a move does to one tensor; says first whether it does anything.
+struct Move {
+  std::optional<Device> device;
+  std::optional<DType> dtype;
+  bool only_narrow = false;  // f64 to `dtype`, nothing else
+
+  bool casts(const Tensor& x) const {
+    return dtype && x.dtype().is_floating() && !(x.dtype() == *dtype) && (!only_narrow || x.dtype() == f64);
+  }
+  bool moves(const Tensor& x) const { return device && !(x.device() == *device); }
+  Tensor operator()(const Tensor& x) const {
+    // Cast first: the device need not know the old type.
+    Tensor result = casts(x) ? cast(x, *dtype) : x;
+    return moves(result) ? move_tensor(result, device->impl()) : result;
+  }
+};
+
+class Look final : public LeafVisitor {
+ public:
+  explicit Look(const Move& move) : move_(move) {}
+  void tensor(Tensor& x) override { meet(x); }
+  void buffer(Buffer& x) override { meet(x.get()); }
+  void target(Target&) override { anything = true; }
+
+  bool anything = false;
+
+ private:
+  void meet(const Tensor& x) { anything = anything || (x && (move_.casts(x) || move_.moves(x))); }
+
+  const Move& move_;
+};
+
+class Mover final : public LeafVisitor {
+ public:
+  explicit Mover(const Move& move) : LeafVisitor(Sharing::clone), move_(move) {}
+  void tensor(Tensor& x) override {
+    if (x) x = moved(x);
+  }
+  void buffer(Buffer& x) override {
+    const Tensor value = x.get();
+    if (value) x.set(moved(value));
+  }
+  void target(Target& x) override {
+    if (move_.device) {
+      x.device = *move_.device == cpu_device() ? std::nullopt : move_.device;
+      x.dtype.reset();
+    }
+    if (move_.dtype) x.dtype = move_.dtype;
+  }
+
+ private:
+  using Identity = std::tuple<const TensorRep*, std::uint64_t, std::uint32_t>;
+
+  Tensor moved(const Tensor& x) {
+    const auto [known, fresh] = known_.try_emplace(Identity(x.rep(), x.slot().tape, x.slot().index));
+    if (fresh) {
+      try {
+        known->second = {x, move_(x)};
+      } catch (const Error&) {
+        rethrow_in("moving \"" + path() + "\"");
+      }
+    }
+    return known->second.second;
+  }
+
+  const Move& move_;
+  std::map<Identity, std::pair<Tensor, Tensor>> known_;
+};
+
+void apply(ModelRef model, const Move& move) {
+  Look look(move);
+  model(look);
+  if (!look.anything) return;
+  Mover mover(move);
+  model(mover);
+}
+
+}  // namespace
+
+Tensor move_tensor(const Tensor& x, DeviceImpl* to) {
+  require_value(x, "device");
+  DeviceImpl* from = device_of_rep(x);
+  if (from == to) return x;
+  Tensor moved = empty(x.shape(), x.dtype(), to);
+  const std::size_t bytes = static_cast<std::size_t>(x.numel()) * x.dtype().size();
+  if (bytes > 0) copy_bytes(x, *moved.rep()->storage, bytes);
+  return recorded(std::move(moved), x, [from](const Tensor& g) { return move_tensor(g, from); });
+}
+
+void move_model(ModelRef model, const std::optional<Device>& device, const std::optional<DType>& dtype) {
+  if (dtype && !dtype->is_floating()) {
+    throw TypeError(std::string(dtype->name()) + "(value): only a floating type converts a model; use cast(tensor, " +
+                    std::string(dtype->name()) + ")");
+  }
+  apply(model, Move{device, dtype});
+}
+
+void move_to_gpu(ModelRef model) {
+  const Device device = get_device();
+  if (device == cpu_device()) return;
+  apply(model, Move{device, f32, true});
+}
+
+}  // namespace sluice::detail

@@ -1,0 +1,145 @@
+// Making, moving, freezing and adjusting the state of an optimiser.
+#include <fmt/format.h>
+
+#include <set>
+#include <unordered_map>
+
+#include "sluice/optimisers.hpp"
+#include "src/core/warn.hpp"
+
+namespace sluice::detail {
+namespace {
+
+std::vector<Tensor> first_tensors(const Rule& rule, const Tensor& parameter) {
+  const DType dtype = promote(parameter.dtype(), f32);
+  std::vector<Tensor> tensors;
+  for (const Rule::Stage& stage : rule.stages()) {
+    const int count = stage.table->states(stage.rule.get());
+    for (int k = 0; k < count; ++k) {
+      tensors.push_back(full(parameter.shape(), stage.table->initial(stage.rule.get(), k), dtype, parameter.device()));
+    }
+  }
+  return tensors;
+}
+
+bool is_at_or_below(std::string_view path, std::string_view prefix) {
+  if (!path.starts_with(prefix)) return false;
+  return path.size() == prefix.size() || path[prefix.size()] == '.';
+}
+
+bool is_at_or_below(const OptimiserLeaf& leaf, std::string_view prefix) {
+  for (const std::string& path : leaf.paths) {
+    if (is_at_or_below(path, prefix)) return true;
+  }
+  return false;
+}
+
+[[noreturn]] void throw_unknown_path(const OptimiserState& state, std::string_view operation, std::string_view path) {
+  std::string known;
+  for (const OptimiserLeaf& leaf : state.leaves()) {
+    for (const std::string& each : leaf.paths) known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", each);
+  }
+  throw ArgumentError(fmt::format("{}: the optimiser state has nothing at \"{}\"; its parameters are {}", operation, path,
+                                  known.empty() ? "none" : known));
+}
+
+std::vector<OptimiserLeaf*> leaves_at(OptimiserState& state, std::string_view operation, std::string_view path) {
+  std::vector<OptimiserLeaf*> found;
+  for (OptimiserLeaf& leaf : state.leaves()) {
+    if (is_at_or_below(leaf, path)) found.push_back(&leaf);
+  }
+  if (found.empty()) throw_unknown_path(state, operation, path);
+  return found;
+}
+
+std::vector<OptimiserLeaf*> all_leaves(OptimiserState& state) {
+  std::vector<OptimiserLeaf*> all;
+  for (OptimiserLeaf& leaf : state.leaves()) all.push_back(&leaf);
+  return all;
+}
+
+void adjust_leaves(const std::vector<OptimiserLeaf*>& leaves, std::string_view field, double value) {
+  std::vector<std::pair<Rule, Rule>> changed;  // leaves that share a rule go on sharing it
+  std::vector<std::pair<OptimiserLeaf*, std::size_t>> assign;
+  std::set<std::string> known;
+  for (OptimiserLeaf* leaf : leaves) {
+    for (const auto& [name, number] : leaf->rule.fields()) known.insert(name);
+    if (!leaf->rule.has(field)) continue;
+    std::size_t at = 0;
+    while (at < changed.size() && !changed[at].first.same(leaf->rule)) ++at;
+    if (at == changed.size()) changed.emplace_back(leaf->rule, leaf->rule.with(field, value));
+    assign.emplace_back(leaf, at);
+  }
+  if (assign.empty() && !leaves.empty()) {
+    std::string names;
+    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+    throw ArgumentError(fmt::format("adjust: no rule has a number named \"{}\"; there is {}", field,
+                                    names.empty() ? "none" : names));
+  }
+  for (const auto& [leaf, at] : assign) leaf->rule = changed[at].second;
+}
+
+void set_frozen(const std::vector<OptimiserLeaf*>& leaves, bool frozen) {
+  for (OptimiserLeaf* leaf : leaves) leaf->frozen = frozen;
+}
+
+}  // namespace
+
+OptimiserState setup_model(const Rule& rule, ModelRef model) {
+  std::vector<OptimiserLeaf> leaves;
+  std::unordered_map<const TensorRep*, std::size_t> known;
+  for (const Place& place : named_places(model)) {
+    if (!is_trainable(*place.tensor)) continue;
+    const auto [at, fresh] = known.try_emplace(place.tensor->rep(), leaves.size());
+    if (fresh) leaves.push_back({{}, rule, first_tensors(rule, *place.tensor), Counter(Generator())});
+    leaves[at->second].paths.push_back(place.path);
+  }
+  if (leaves.empty()) warn("setup found no trainable parameters in this model");
+  return OptimiserState(std::move(leaves));
+}
+
+}  // namespace sluice::detail
+
+namespace sluice::inline v0 {
+
+const OptimiserLeaf& OptimiserState::at(std::string_view path) const {
+  for (const OptimiserLeaf& leaf : leaves_) {
+    for (const std::string& each : leaf.paths) {
+      if (each == path) return leaf;
+    }
+  }
+  detail::throw_unknown_path(*this, "OptimiserState::at", path);
+}
+
+void OptimiserState::sluice_visit(detail::LeafVisitor& visitor, std::string_view name, std::int64_t index) {
+  visitor.push({name, index, "OptimiserState", this, nullptr, false});
+  std::int64_t number = 0;
+  for (OptimiserLeaf& leaf : leaves_) {
+    visitor.push({leaf.paths.front(), number++, "OptimiserLeaf", &leaf, nullptr, false});
+    detail::visit_part<detail::Names::required>(leaf.tensors, "tensors", 0, visitor);
+    detail::visit_part<detail::Names::required>(leaf.steps, "steps", 1, visitor);
+    visitor.pop();
+  }
+  visitor.pop();
+}
+
+void adjust(OptimiserState& state, double eta) { detail::adjust_leaves(detail::all_leaves(state), "eta", eta); }
+
+void adjust(OptimiserState& state, std::string_view field, double value) {
+  detail::adjust_leaves(detail::all_leaves(state), field, value);
+}
+
+void adjust(OptimiserState& state, std::string_view path, std::string_view field, double value) {
+  detail::adjust_leaves(detail::leaves_at(state, "adjust", path), field, value);
+}
+
+void freeze(OptimiserState& state, std::string_view path) {
+  detail::set_frozen(detail::leaves_at(state, "freeze", path), true);
+}
+void freeze(OptimiserState& state) { detail::set_frozen(detail::all_leaves(state), true); }
+void thaw(OptimiserState& state, std::string_view path) {
+  detail::set_frozen(detail::leaves_at(state, "thaw", path), false);
+}
+void thaw(OptimiserState& state) { detail::set_frozen(detail::all_leaves(state), false); }
+
+}  // namespace sluice::inline v0
