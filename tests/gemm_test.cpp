@@ -14,9 +14,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "../src/device/cpu_gemm.hpp"
-#include "../src/device/onednn.hpp"
-#include "../src/device/thread_pool.hpp"
+#include "src/device/cpu_gemm.hpp"
+#include "src/device/onednn.hpp"
+#include "src/device/thread_pool.hpp"
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <sys/wait.h>
@@ -223,7 +223,7 @@ class Settings {
   }
   ~Settings() {
     set_num_threads(threads_);
-    use_gemm_isa(nullptr);
+    use_gemm_isa(host_isa());
     hide_onednn(false);
   }
   Settings(const Settings&) = delete;
@@ -269,7 +269,7 @@ TYPED_TEST(GemmOfType, AgreesWithADoubleLoop) {
   const std::vector<std::int64_t> sizes =
       kMain ? std::vector<std::int64_t>{0, 1, 2, 3, 7, 17, 64, 65, 130} : std::vector<std::int64_t>{0, 1, 3, 7, 17, 65};
   const Settings settings(2);
-  for (const char* isa : {"baseline", "avx2", "avx512"}) {
+  for (const HostIsa isa : {HostIsa::baseline, HostIsa::avx2, HostIsa::avx512}) {
     if (!use_gemm_isa(isa)) continue;
     for (const auto m : sizes) {
       for (const auto n : sizes) {
@@ -329,7 +329,7 @@ void expect_close(const Case& c, double epsilon) {
 
 TEST(Gemm, RealValuesAreAccurateOnEveryPath) {
   const Settings settings(2);
-  for (const char* isa : {"baseline", "avx2", "avx512"}) {
+  for (const HostIsa isa : {HostIsa::baseline, HostIsa::avx2, HostIsa::avx512}) {
     if (!use_gemm_isa(isa)) continue;
     for (const auto& [m, n, k] : {std::array{33, 70, 100}, {190, 170, 160}, {1, 300, 200}, {300, 1, 200}, {3, 120, 90},
                                   {200, 2, 300}, {20, 30, 5000}, {16, 2, 2},
@@ -374,7 +374,7 @@ void expect_stored_values_round_to_nearest_even() {
 
 TEST(Gemm, EveryHalfRoundsToNearestEven) {
   const Settings settings(1);
-  for (const char* isa : {"baseline", "avx2", "avx512"}) {
+  for (const HostIsa isa : {HostIsa::baseline, HostIsa::avx2, HostIsa::avx512}) {
     if (!use_gemm_isa(isa)) continue;
     expect_stored_values_round_to_nearest_even<F16>();
     expect_stored_values_round_to_nearest_even<BF16>();

@@ -1,4 +1,4 @@
-#include "../src/device/thread_pool.hpp"
+#include "src/device/thread_pool.hpp"
 
 #include <gtest/gtest.h>
 

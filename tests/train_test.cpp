@@ -34,7 +34,7 @@ Tensor squared_error(const Line& line, const Tensor& x, const Tensor& y) {
   return mean(difference * difference);
 }
 
-constexpr TrainOptions kQuiet{.progress = Progress::none};
+const TrainOptions kQuiet{.progress = Progress::none};
 
 TEST(Train, FindsALine) {
   Line line;

@@ -230,7 +230,8 @@ void map_into(const Program* program, std::span<const Scalar> params, std::span<
   for (const Tensor& x : inputs) require_value(x, "map");
   MapPullback pullback = make_pullback(program, params, inputs);
   std::vector<Tensor> tracked_inputs(inputs.begin(), inputs.end());  // keeps handles shared: nothing is reused
-  run_into(program, params, inputs, nullptr, outputs);
+  // `params` may be those of this thread's last trace, and making the pullback may have traced.
+  run_into(program, pullback.params, inputs, nullptr, outputs);
   if (pullback.from_result) pullback.saved[0] = outputs[0];
   record(outputs, tracked_inputs, std::move(pullback));
 }

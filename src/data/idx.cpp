@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <limits>
 #include <optional>
 
 #include "sluice/readers.hpp"
@@ -95,8 +95,11 @@ Tensor read(InputBytes& input, const IdxOptions& options) {
   return from_bytes(bytes.data(), bytes.size(), shape, dtype);
 }
 
-/// The heading has its own limit check, so that the content may be that of the elements.
-std::int64_t with_heading(std::int64_t limit) { return limit > kReadLimit * kReadLimit / 4 ? limit : limit + 4 + 4 * 8; }
+/// The limit counts elements; the heading comes on top.
+std::int64_t with_heading(std::int64_t limit) {
+  constexpr std::int64_t kHeading = 4 + 4 * Shape::kMaxRank;
+  return std::min(limit, std::numeric_limits<std::int64_t>::max() - kHeading) + kHeading;
+}
 
 }  // namespace
 

@@ -1,13 +1,14 @@
-#include "cpu_gemm.hpp"
+#include "src/device/cpu_gemm.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 
-#include "cpu_gemm_kernel.hpp"
-#include "cpu_gemm_product.hpp"
-#include "cpu_scratch.hpp"
-#include "thread_pool.hpp"
+#include "src/device/cpu_gemm_kernel.hpp"
+#include "src/device/cpu_gemm_product.hpp"
+#include "src/device/cpu_scratch.hpp"
+#include "src/device/host_isa.hpp"
+#include "src/device/thread_pool.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -16,38 +17,21 @@ constexpr double kBatchedWork = 1 << 24;  // smaller products of a batch run sid
 
 std::atomic<const GemmTable*> chosen_table{nullptr};
 
-struct Isa {
-  const char* name;
-  bool supported;
-  const GemmTable& (*table)();
-};
-
-// The best last.
-const Isa* find_isa(const char* name) {
+// The kernels of `isa`; null if they were not compiled.
+const GemmTable* table_for(HostIsa isa) {
 #if defined(__x86_64__)
-  static const bool has_avx2 =
-      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  static const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                                 __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  static const Isa isas[] = {{"baseline", true, baseline::gemm_table},
-                             {"avx2", has_avx2, avx2::gemm_table},
-                             {"avx512", has_avx512, avx512::gemm_table}};
-#else
-  static const Isa isas[] = {{"baseline", true, baseline::gemm_table}};
+  if (isa == HostIsa::avx512) return &avx512::gemm_table();
+  if (isa == HostIsa::avx2) return &avx2::gemm_table();
 #endif
-  const Isa* found = nullptr;
-  for (const Isa& isa : isas) {
-    if (isa.supported && (name == nullptr || std::strcmp(isa.name, name) == 0)) found = &isa;
-  }
-  return found;
+  return isa == HostIsa::baseline ? &baseline::gemm_table() : nullptr;
 }
 
 const GemmTable& table() {
   const GemmTable* known = chosen_table.load(std::memory_order_relaxed);
   if (known) return *known;
-  const GemmTable& best = find_isa(nullptr)->table();
-  chosen_table.store(&best, std::memory_order_relaxed);
-  return best;
+  const GemmTable* best = table_for(host_isa());
+  chosen_table.store(best, std::memory_order_relaxed);
+  return *best;
 }
 
 // The products of a batch: operand x of product b begins at x + b * stride_x.
@@ -192,10 +176,10 @@ void gemm(const GemmCall& call) {
   }
 }
 
-bool use_gemm_isa(const char* name) {
-  const Isa* isa = find_isa(name);
-  if (isa) chosen_table.store(&isa->table(), std::memory_order_relaxed);
-  return isa != nullptr;
+bool use_gemm_isa(HostIsa isa) {
+  const GemmTable* wanted = isa <= host_isa() ? table_for(isa) : nullptr;
+  if (wanted) chosen_table.store(wanted, std::memory_order_relaxed);
+  return wanted != nullptr;
 }
 
 }  // namespace sluice::detail

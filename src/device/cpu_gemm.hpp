@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "src/device/host_isa.hpp"
+
 namespace sluice::detail {
 
 /// Element types of a product. f16 and bf16 are stored as 16-bit words and summed in f32; integers wrap.
@@ -35,8 +37,7 @@ struct GemmCall {
 /// zeros. Any thread may call it; throws only std::bad_alloc.
 void gemm(const GemmCall& call);
 
-/// For tests: computes with the kernels of this instruction set ("baseline", "avx2", "avx512"; null: the best); false if
-/// this machine lacks it.
-bool use_gemm_isa(const char* name);
+/// For tests: computes with the kernels of this instruction set; false if this machine lacks it. host_isa() is the default.
+bool use_gemm_isa(HostIsa isa);
 
 }  // namespace sluice::detail

@@ -1,7 +1,7 @@
 // Compiled once per instruction set with SLUICE_ISA = baseline, avx2 or avx512. Everything but the table is in an unnamed
 // namespace and nothing inline comes from the standard library: a function shared between the copies could be linked in
 // its widest form and then run on a machine that lacks those instructions.
-#include "cpu_gemm_kernel.hpp"
+#include "src/device/cpu_gemm_kernel.hpp"
 
 #if defined(__FMA__) || defined(__AVX512F__)
 #include <immintrin.h>

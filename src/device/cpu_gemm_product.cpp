@@ -1,12 +1,12 @@
-#include "cpu_gemm_product.hpp"
+#include "src/device/cpu_gemm_product.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <type_traits>
 
-#include "cpu_scratch.hpp"
-#include "onednn.hpp"
-#include "thread_pool.hpp"
+#include "src/device/cpu_scratch.hpp"
+#include "src/device/onednn.hpp"
+#include "src/device/thread_pool.hpp"
 
 namespace sluice::detail {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "cpu_gemm_kernel.hpp"
+#include "src/device/cpu_gemm_kernel.hpp"
 
 namespace sluice::detail {
 

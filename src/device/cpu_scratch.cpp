@@ -1,4 +1,4 @@
-#include "cpu_scratch.hpp"
+#include "src/device/cpu_scratch.hpp"
 
 #include <algorithm>
 #include <array>

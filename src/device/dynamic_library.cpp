@@ -1,4 +1,4 @@
-#include "dynamic_library.hpp"
+#include "src/device/dynamic_library.hpp"
 
 #include <dlfcn.h>
 

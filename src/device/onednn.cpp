@@ -1,4 +1,4 @@
-#include "onednn.hpp"
+#include "src/device/onednn.hpp"
 
 #include <atomic>
 #include <cmath>
@@ -8,12 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "dynamic_library.hpp"
-
-#if defined(__unix__) || defined(__APPLE__)
-#include <pthread.h>
-#define SLUICE_HAS_FORK 1
-#endif
+#include "src/device/dynamic_library.hpp"
+#include "src/device/fork_safe.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -104,21 +100,12 @@ std::string load(OneDnn& library) {
   return computes_correctly(library) ? "" : library.status + " not used: it computed a wrong product";
 }
 
-#ifdef SLUICE_HAS_FORK
-// A child forked in the middle of the loader's or the code generator's work could never finish it.
-void hold_fork_while_opening() {
-  static std::atomic<bool> held{false};
-  if (held.exchange(true)) return;
-  pthread_atfork([] { opening.lock(); }, [] { opening.unlock(); }, [] { opening.unlock(); });
-}
-#endif
-
 const OneDnn& library() {
   const OneDnn* known = opened.load(std::memory_order_acquire);
   if (known) return *known;
-#ifdef SLUICE_HAS_FORK
-  hold_fork_while_opening();
-#endif
+  // A child forked in the middle of the loader's or the code generator's work could never finish it.
+  static std::atomic<bool> fork_waits{false};
+  if (!fork_waits.exchange(true)) hold_during_fork(opening);
   const std::lock_guard lock(opening);
   known = opened.load(std::memory_order_acquire);
   if (known) return *known;

@@ -1,4 +1,4 @@
-#include "thread_pool.hpp"
+#include "src/device/thread_pool.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,0 +1,10 @@
+// Everything: #include <sluice/sluice.hpp>, using namespace sluice.
+#pragma once
+
+#include "sluice/checkpoint.hpp"
+#include "sluice/data.hpp"
+#include "sluice/gradient.hpp"
+#include "sluice/layers.hpp"
+#include "sluice/losses.hpp"
+#include "sluice/optimisers.hpp"
+#include "sluice/train.hpp"
