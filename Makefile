@@ -26,8 +26,8 @@ bench:
 
 check:
 	@scripts/install_dependencies.sh build test check
-	@cmake --preset $(PRESET) -DSLUICE_BUILD_TESTS=ON
-	@scripts/check_style.sh $(BUILD) $(JOBS)
+	@cmake --preset release -B build/check -DSLUICE_BUILD_TESTS=ON -DSLUICE_PRECOMPILED_HEADERS=OFF
+	@scripts/check_style.sh build/check $(JOBS)
 
 format:
 	@scripts/install_dependencies.sh check

@@ -66,6 +66,11 @@ sluice_set_flags(sluice_core)
 set_target_properties(sluice_core PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(sluice_core PRIVATE sluice_private)
 target_compile_definitions(sluice_core PRIVATE SLUICE_VERSION_STRING="${PROJECT_VERSION}")
+if(SLUICE_PRECOMPILED_HEADERS)
+  target_precompile_headers(sluice_core PRIVATE
+    <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <functional> <limits> <map> <memory> <mutex> <optional> <span>
+    <string> <string_view> <tuple> <utility> <vector> <fmt/format.h>)
+endif()
 list(APPEND sluice_objects $<TARGET_OBJECTS:sluice_core>)
 
 if(SLUICE_STATIC)

@@ -52,9 +52,13 @@ TEST(Cat, PromotesElementTypes) {
 
 TEST(Cat, SaysWhatDiffers) {
   EXPECT_EQ(message_of<ArgumentError>([] { cat({}); }), "cat: no tensors are given");
-  EXPECT_EQ(message_of<ShapeError>([] { cat({zeros({3, 2}), zeros({1, 2}), zeros({4, 5})}); }),
+  EXPECT_EQ(message_of<ShapeError>([] {
+              cat({zeros({3, 2}), zeros({1, 2}), zeros({4, 5})});
+            }),
             "cat: sizes outside dimension 0 differ, (3, 2) and (4, 5) (tensor 2)");
-  EXPECT_EQ(message_of<ShapeError>([] { cat({zeros({3, 2}), zeros({3})}, 1); }),
+  EXPECT_EQ(message_of<ShapeError>([] {
+              cat({zeros({3, 2}), zeros({3})}, 1);
+            }),
             "cat: ranks differ, (3, 2) and (3) (tensor 1)");
   EXPECT_THROW(cat({zeros({3}), zeros({3})}, 1), IndexError);
   EXPECT_THROW(cat({zeros({3}), Tensor()}), ArgumentError);
@@ -67,7 +71,9 @@ TEST(Stack, MakesADimension) {
   EXPECT_EQ(stack(parts, 1).shape(), (Shape{3, 2}));
   EXPECT_EQ(stack(parts, 1).to_vector<int>(), (std::vector<int>{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(stack({scalar(1.0F), scalar(2.0F)}).shape(), Shape{2});
-  EXPECT_EQ(message_of<ShapeError>([&] { stack({parts[0], zeros({2})}); }),
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              stack({parts[0], zeros({2})});
+            }),
             "stack: shapes differ, (3) and (2) (tensor 1)");
   EXPECT_THROW(stack(parts, 2), IndexError);
   EXPECT_THROW(stack({}), ArgumentError);
@@ -77,8 +83,11 @@ TEST(Cat, Gradients) {
   const std::vector<Tensor> x{test::random_f64({2, 3}, 1), test::random_f64({2, 1}, 2), test::random_f64({2, 0}, 3)};
   test::expect_gradients([](auto& v) { return cat({v[0], v[1], v[2]}, 1); }, x);
   test::expect_gradients([](auto& v) { return cat({v[0], transpose(v[0])}, 0); }, {test::random_f64({3, 3}, 1)});
-  test::expect_gradients([](auto& v) { return stack({v[0], v[1]}, 1); },
-                         {test::random_f64({2, 3}, 1), test::random_f64({2, 3}, 2)});
+  test::expect_gradients(
+      [](auto& v) {
+        return stack({v[0], v[1]}, 1);
+      },
+      {test::random_f64({2, 3}, 1), test::random_f64({2, 3}, 2)});
 }
 
 TEST(Cat, GradientsComeBackInTheTypeOfEachPart) {

@@ -33,7 +33,9 @@ TEST(Expand, AlignsTheFirstDimension) {
 }
 
 TEST(Expand, NamesBothShapes) {
-  EXPECT_EQ(test::message_of<ShapeError>([] { expand(zeros({3, 2}), {4, 2}); }),
+  EXPECT_EQ(test::message_of<ShapeError>([] {
+              expand(zeros({3, 2}), {4, 2});
+            }),
             "expand: (3, 2) does not broadcast to (4, 2); sizes must be equal or 1, first dimensions aligned");
   EXPECT_THROW(expand(zeros({1, 1}), Shape{5}), ShapeError);
   EXPECT_THROW(expand(zeros({3}), {2, 3}), ShapeError);

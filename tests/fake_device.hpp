@@ -1,6 +1,7 @@
 // A device that is not the host: it keeps bytes and counts what is read from them, and computes nothing.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -48,7 +49,7 @@ class FakeDevice final : public detail::DeviceImpl {
   void product(const detail::ProductCall&) override { refuse(); }
   void uniform(const detail::Operand&, std::int64_t, RandomKey) override { refuse(); }
 
-  int blocks = 0;              // allocated and not freed
+  std::atomic<int> blocks = 0;  // allocated and not freed
   std::size_t bytes_read = 0;  // since the start
 
  private:

@@ -55,9 +55,13 @@ TEST(Gather, LargeAndWithNarrowIndices) {
 
 TEST(Gather, NamesTheIndexAndTheBound) {
   const Tensor x = zeros({4, 10});
-  EXPECT_EQ(message_of<IndexError>([&] { gather(x, tensor({1, 2, 9, 12, 13})); }),
+  EXPECT_EQ(message_of<IndexError>([&] {
+              gather(x, tensor({1, 2, 9, 12, 13}));
+            }),
             "gather: index 12 at position 3 is out of range for 10 columns");
-  EXPECT_EQ(message_of<IndexError>([&] { gather(x, tensor({{1}, {-1}})); }),
+  EXPECT_EQ(message_of<IndexError>([&] {
+              gather(x, tensor({{1}, {-1}}));
+            }),
             "gather: index -1 at position 1 is out of range for 10 columns");
   EXPECT_THROW(gather(zeros({4, 0}), tensor({0})), IndexError);
   EXPECT_THROW(gather(zeros({0, 3}), tensor({3})), IndexError);
@@ -139,10 +143,14 @@ TEST(ScatterAdd, SameBitsOnAnyNumberOfThreads) {
 }
 
 TEST(ScatterAdd, SaysWhatIsWrong) {
-  EXPECT_EQ(message_of<ShapeError>([] { scatter_add(zeros({4, 3}), zeros({5}, i64), 2); }),
+  EXPECT_EQ(message_of<ShapeError>([] {
+              scatter_add(zeros({4, 3}), zeros({5}, i64), 2);
+            }),
             "scatter_add: updates (4, 3) do not end in the shape of the indices, (5)");
   EXPECT_THROW(scatter_add(zeros({3}), zeros({3, 1}, i64), 2), ShapeError);
-  EXPECT_EQ(message_of<IndexError>([] { scatter_add(zeros({4, 2}), tensor({1, 2}), 2); }),
+  EXPECT_EQ(message_of<IndexError>([] {
+              scatter_add(zeros({4, 2}), tensor({1, 2}), 2);
+            }),
             "scatter_add: index 2 at position 1 is out of range for 2 columns");
   EXPECT_THROW(scatter_add(zeros({4, 2}), tensor({0, 1}), -1), ArgumentError);
   EXPECT_THROW(scatter_add(zeros({4, 2}), zeros({2}, u8), 2), TypeError);
@@ -168,11 +176,15 @@ TEST(TakeAlong, EveryDimensionAndType) {
 
 TEST(TakeAlong, SaysWhatIsWrong) {
   const Tensor x = zeros({3, 2});
-  EXPECT_EQ(message_of<IndexError>([&] { take_along(x, tensor({{2, 3}}), 0); }),
+  EXPECT_EQ(message_of<IndexError>([&] {
+              take_along(x, tensor({{2, 3}}), 0);
+            }),
             "take_along: index 3 at position 1 is out of range for size 3 of dimension 0 of (3, 2)");
   // Inside the tensor when counted from the start of another column, outside its own.
   EXPECT_THROW(take_along(x, tensor({{-1, -1}}), 0), IndexError);
-  EXPECT_EQ(message_of<ShapeError>([&] { take_along(x, tensor({1, 2}), 0); }),
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              take_along(x, tensor({1, 2}), 0);
+            }),
             "take_along: indices (2) do not fit (3, 2); (1, 2) is needed for dimension 0");
   EXPECT_THROW(take_along(x, zeros({1, 2}), 0), TypeError);
   EXPECT_THROW(take_along(x, zeros({1, 2}, i64), 2), IndexError);
@@ -186,10 +198,16 @@ TEST(Gather, Gradients) {
   test::expect_gradients([&](auto& x) { return gather(x[0], repeated); }, {test::random_f64({3}, 1)});
   test::expect_gradients([&](auto& x) { return scatter_add(x[0], repeated, 4); }, {test::random_f64({5, 2, 3}, 1)});
   test::expect_gradients([](auto& x) { return gather(x[0], zeros({0}, i64)); }, {test::random_f64({2, 3}, 1)});
-  test::expect_gradients([](auto& x) { return take_along(x[0], tensor({{2, 0, 2, 1}}), 0); },
-                         {test::random_f64({3, 4}, 1)});
-  test::expect_gradients([](auto& x) { return take_along(x[0], tensor({{3}, {0}, {1}}), 1); },
-                         {test::random_f64({3, 4}, 1)});
+  test::expect_gradients(
+      [](auto& x) {
+        return take_along(x[0], tensor({{2, 0, 2, 1}}), 0);
+      },
+      {test::random_f64({3, 4}, 1)});
+  test::expect_gradients(
+      [](auto& x) {
+        return take_along(x[0], tensor({{3}, {0}, {1}}), 1);
+      },
+      {test::random_f64({3, 4}, 1)});
 }
 
 }  // namespace

@@ -135,8 +135,21 @@ class Problem {
     const std::int64_t a_size = (a_rows_ + c.padding) * (c.transpose_a ? c.m : c.k);
     const std::int64_t b_size = (b_rows_ + c.padding) * (c.transpose_b ? c.k : c.n);
     const std::int64_t c_size = (c.m + c.padding) * c.n;
-    call_ = {Type::kType, c.transpose_a, c.transpose_b, c.m, c.n, c.k, nullptr, a_rows_ + c.padding, nullptr,
-             b_rows_ + c.padding, nullptr, c.m + c.padding, c.batch, c.share_a ? 0 : a_size, c.share_b ? 0 : b_size,
+    call_ = {Type::kType,
+             c.transpose_a,
+             c.transpose_b,
+             c.m,
+             c.n,
+             c.k,
+             nullptr,
+             a_rows_ + c.padding,
+             nullptr,
+             b_rows_ + c.padding,
+             nullptr,
+             c.m + c.padding,
+             c.batch,
+             c.share_a ? 0 : a_size,
+             c.share_b ? 0 : b_size,
              c_size};
     a_.resize(static_cast<std::size_t>(a_size * (c.share_a ? 1 : c.batch)));
     b_.resize(static_cast<std::size_t>(b_size * (c.share_b ? 1 : c.batch)));
@@ -282,7 +295,8 @@ TYPED_TEST(GemmOfType, AgreesWithADoubleLoop) {
 TYPED_TEST(GemmOfType, LeadingDimensionsMayBeLarger) {
   const Settings settings(2);
   for (const std::int64_t padding : {1, 5}) {
-    for (const auto& [m, n, k] : {std::array{5, 4, 3}, {33, 18, 20}, {1, 40, 33}, {40, 1, 33}, {2, 90, 40}, {90, 3, 40}}) {
+    for (const auto& [m, n, k] :
+         {std::array{5, 4, 3}, {33, 18, 20}, {1, 40, 33}, {40, 1, 33}, {2, 90, 40}, {90, 3, 40}}) {
       expect_exact_for_all_transposes<TypeParam>({.m = m, .n = n, .k = k, .padding = padding});
     }
   }
@@ -331,9 +345,16 @@ TEST(Gemm, RealValuesAreAccurateOnEveryPath) {
   const Settings settings(2);
   for (const HostIsa isa : {HostIsa::baseline, HostIsa::avx2, HostIsa::avx512}) {
     if (!use_gemm_isa(isa)) continue;
-    for (const auto& [m, n, k] : {std::array{33, 70, 100}, {190, 170, 160}, {1, 300, 200}, {300, 1, 200}, {3, 120, 90},
-                                  {200, 2, 300}, {20, 30, 5000}, {16, 2, 2},
-                                  {513, 9, 300}, {1031, 29, 300}}) {
+    for (const auto& [m, n, k] : {std::array{33, 70, 100},
+                                  {190, 170, 160},
+                                  {1, 300, 200},
+                                  {300, 1, 200},
+                                  {3, 120, 90},
+                                  {200, 2, 300},
+                                  {20, 30, 5000},
+                                  {16, 2, 2},
+                                  {513, 9, 300},
+                                  {1031, 29, 300}}) {
       for (const bool transpose : {false, true}) {
         expect_close<F32>({.m = m, .n = n, .k = k, .transpose_a = transpose, .transpose_b = !transpose}, 1.2e-7);
         expect_close<F64>({.m = m, .n = n, .k = k, .transpose_a = transpose, .transpose_b = !transpose}, 2.3e-16);
@@ -347,10 +368,12 @@ TEST(Gemm, IntegersWrap) {
   Problem<I8> bytes({.m = 5, .n = 5, .k = 40}, large);
   bytes.run();
   bytes.each([](std::int8_t got, std::uint64_t sum) { EXPECT_EQ(got, static_cast<std::int8_t>(sum)); });
-  Problem<I64> wide({.m = 9, .n = 7, .k = 3}, [](std::int64_t index) { return static_cast<double>(index + 1) * 0x1p40; });
+  Problem<I64> wide({.m = 9, .n = 7, .k = 3},
+                    [](std::int64_t index) { return static_cast<double>(index + 1) * 0x1p40; });
   wide.run();
   wide.each([](std::int64_t got, std::uint64_t sum) { EXPECT_EQ(got, static_cast<std::int64_t>(sum)); });
-  Problem<I32> words({.m = 9, .n = 7, .k = 3}, [](std::int64_t index) { return static_cast<double>(index + 1) * 0x1p20; });
+  Problem<I32> words({.m = 9, .n = 7, .k = 3},
+                     [](std::int64_t index) { return static_cast<double>(index + 1) * 0x1p20; });
   words.run();
   words.each([](std::int32_t got, std::uint64_t sum) { EXPECT_EQ(got, static_cast<std::int32_t>(sum)); });
 }
@@ -358,7 +381,8 @@ TEST(Gemm, IntegersWrap) {
 template <class Type>
 void expect_stored_values_round_to_nearest_even() {
   for (const double factor : {1.0, 1.0009765625, 0.3330078125, 1.5, 0x1p-10, 1.5 * 0x1p-12, 300.0}) {
-    Problem<Type> problem({.m = 65536, .n = 1, .k = 1}, [&](std::int64_t index) { return index == 65536 ? factor : 0; });
+    Problem<Type> problem({.m = 65536, .n = 1, .k = 1},
+                          [&](std::int64_t index) { return index == 65536 ? factor : 0; });
     for (std::size_t bits = 0; bits < 65536; ++bits) problem.a()[bits] = static_cast<std::uint16_t>(bits);
     problem.run();
     for (std::size_t bits = 0; bits < 65536; ++bits) {

@@ -17,7 +17,8 @@ Tensor small(const Shape& shape, DType dtype, unsigned seed) {
 
 Index batch_index(const Index& index, const Shape& shape, std::int64_t row, std::int64_t column) {
   Index own{row, column};
-  for (int dim = 2; dim < shape.rank(); ++dim) own.push_back(shape[dim] == 1 ? 0 : index[static_cast<std::size_t>(dim)]);
+  for (int dim = 2; dim < shape.rank(); ++dim)
+    own.push_back(shape[dim] == 1 ? 0 : index[static_cast<std::size_t>(dim)]);
   return own;
 }
 
@@ -31,8 +32,10 @@ std::vector<double> reference(const Tensor& a, const Tensor& b, MatmulOptions op
     const Index at = test::index_at(shape, i);
     double total = 0;
     for (std::int64_t p = 0; p < inner; ++p) {
-      const Index in_a = options.transpose_a ? batch_index(at, a.shape(), p, at[0]) : batch_index(at, a.shape(), at[0], p);
-      const Index in_b = options.transpose_b ? batch_index(at, b.shape(), at[1], p) : batch_index(at, b.shape(), p, at[1]);
+      const Index in_a =
+          options.transpose_a ? batch_index(at, a.shape(), p, at[0]) : batch_index(at, a.shape(), at[0], p);
+      const Index in_b =
+          options.transpose_b ? batch_index(at, b.shape(), at[1], p) : batch_index(at, b.shape(), p, at[1]);
       total += left[static_cast<std::size_t>(test::flat_at(a.shape(), in_a))] *
                right[static_cast<std::size_t>(test::flat_at(b.shape(), in_b))];
     }
@@ -50,22 +53,11 @@ Shape with_batch(std::int64_t rows, std::int64_t columns, const Shape& batch) {
 struct Batches {
   Shape a, b, c;
 };
-const Batches kBatches[] = {{{}, {}, {}},
-                            {{}, {3}, {3}},
-                            {{3}, {}, {3}},
-                            {{3}, {3}, {3}},
-                            {{1}, {3}, {3}},
-                            {{3}, {1}, {3}},
-                            {{2, 3}, {2, 3}, {2, 3}},
-                            {{}, {2, 3}, {2, 3}},
-                            {{2, 3}, {}, {2, 3}},
-                            {{2, 1}, {1, 3}, {2, 3}},
-                            {{2, 3}, {2}, {2, 3}},
-                            {{1, 3}, {2, 3}, {2, 3}},
-                            {{0}, {0}, {0}},
-                            {{1}, {0}, {0}},
-                            {{}, {2, 0}, {2, 0}},
-                            {{1, 1}, {1}, {1, 1}}};
+const Batches kBatches[] = {
+    {{}, {}, {}},         {{}, {3}, {3}},           {{3}, {}, {3}},           {{3}, {3}, {3}},
+    {{1}, {3}, {3}},      {{3}, {1}, {3}},          {{2, 3}, {2, 3}, {2, 3}}, {{}, {2, 3}, {2, 3}},
+    {{2, 3}, {}, {2, 3}}, {{2, 1}, {1, 3}, {2, 3}}, {{2, 3}, {2}, {2, 3}},    {{1, 3}, {2, 3}, {2, 3}},
+    {{0}, {0}, {0}},      {{1}, {0}, {0}},          {{}, {2, 0}, {2, 0}},     {{1, 1}, {1}, {1, 1}}};
 const MatmulOptions kOptions[] = {{false, false}, {true, false}, {false, true}, {true, true}};
 
 Shape shape_a(const Batches& batches, MatmulOptions options, std::int64_t m, std::int64_t k) {
@@ -134,13 +126,17 @@ TEST(Matmul, IntegersWrap) {
 }
 
 TEST(Matmul, SaysWhatDoesNotFit) {
-  EXPECT_EQ(message_of<ShapeError>([] { matmul(zeros({64, 128}), zeros({100, 10})); }),
+  EXPECT_EQ(message_of<ShapeError>([] {
+              matmul(zeros({64, 128}), zeros({100, 10}));
+            }),
             "matmul: inner sizes differ, (64, 128) x (100, 10)");
   EXPECT_EQ(message_of<ShapeError>([] {
               matmul(zeros({64, 128}), zeros({100, 10}), {.transpose_a = true, .transpose_b = true});
             }),
             "matmul: inner sizes differ, (64, 128) transposed x (100, 10) transposed");
-  EXPECT_EQ(message_of<ShapeError>([] { matmul(zeros({2, 3, 4}), zeros({3, 2, 5})); }),
+  EXPECT_EQ(message_of<ShapeError>([] {
+              matmul(zeros({2, 3, 4}), zeros({3, 2, 5}));
+            }),
             "matmul: batch sizes differ, (2, 3, 4) x (3, 2, 5); they must be equal or 1");
   EXPECT_THROW(matmul(zeros({2, 3, 0}), zeros({3, 2, 5})), ShapeError);
   EXPECT_THROW(matmul(scalar(2.0F), zeros({2, 2})), ShapeError);
@@ -151,9 +147,9 @@ TEST(Matmul, SaysWhatDoesNotFit) {
 TEST(Matmul, GradientsOfEveryTransposeAndBatch) {
   for (const Batches& batches : kBatches) {
     for (const MatmulOptions options : kOptions) {
-      test::expect_gradients([options](auto& x) { return matmul(x[0], x[1], options); },
-                             {test::random_f64(shape_a(batches, options, 2, 3), 1),
-                              test::random_f64(shape_b(batches, options, 3, 4), 2)});
+      test::expect_gradients(
+          [options](auto& x) { return matmul(x[0], x[1], options); },
+          {test::random_f64(shape_a(batches, options, 2, 3), 1), test::random_f64(shape_b(batches, options, 3, 4), 2)});
     }
   }
 }

@@ -177,7 +177,8 @@ TEST(Update, ErrorsNameThePathAndChangeNothing) {
 
   std::vector<Tensor> list{ones({1}), ones({1})};
   OptimiserState of_list = setup(Descent{}, list);
-  expect_contains(message_of<ArgumentError>([&] { update(of_list, list, std::vector<Tensor>{ones({1})}); }), {"2", "1"});
+  expect_contains(message_of<ArgumentError>([&] { update(of_list, list, std::vector<Tensor>{ones({1})}); }),
+                  {"2", "1"});
 }
 
 TEST(Update, FollowsAChangeOfPrecisionOrSaysHow) {
@@ -187,7 +188,8 @@ TEST(Update, FollowsAChangeOfPrecisionOrSaysHow) {
   update(state, net, f16(ones_gradient()));
   EXPECT_EQ(net.out.bias.dtype(), f16);
   net = f64(net);
-  expect_contains(message_of<TypeError>([&] { update(state, net, f64(ones_gradient())); }), {"hidden.weight", "f64(state)"});
+  expect_contains(message_of<TypeError>([&] { update(state, net, f64(ones_gradient())); }),
+                  {"hidden.weight", "f64(state)"});
   state = f64(state);
   update(state, net, f64(ones_gradient()));
   EXPECT_EQ(net.out.bias.to_vector<double>()[0], 0.5 - 0.95);
@@ -303,6 +305,24 @@ TEST(Memory, IsFlatOverSteps) {
   EXPECT_EQ(after.in_use, before.in_use);
   EXPECT_EQ(after.peak, before.peak);
   EXPECT_EQ(after.misses, before.misses);
+}
+
+TEST(Memory, RunningOutLeavesTheOldTensorsInPlace) {
+  if (!detail::kCachesMemory) GTEST_SKIP() << "the limit holds for cached memory";
+  Tensor x = full({256, 256}, 1.0);
+  const Tensor gradient = full({256, 256}, 1.0);
+  OptimiserState state = setup(Momentum{.eta = 1}, x);
+  const Tensor kept = x;
+  const Tensor velocity = state.leaves()[0].tensors[0];  // both are held here as well, so the step needs memory
+  detail::host_allocator().set_limit(1);
+  EXPECT_THROW(update(state, x, gradient), OutOfMemory);
+  detail::host_allocator().set_limit(detail::CachingAllocator::kNoLimit);
+  EXPECT_TRUE(x.same_handle(kept));
+  EXPECT_TRUE(state.leaves()[0].tensors[0].same_handle(velocity));
+  EXPECT_EQ(state.leaves()[0].step_count(), 0);
+  update(state, x, gradient);
+  EXPECT_EQ(floats(x)[0], 0);
+  EXPECT_EQ(floats(kept)[0], 1);
 }
 
 }  // namespace

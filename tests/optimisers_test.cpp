@@ -177,9 +177,8 @@ TEST(Rules, ClipNorm) {
   for (const double p : {1.0, 2.0, 3.0, 10.0}) {
     SCOPED_TRACE(p);
     expect_follows(OptimiserChain(ClipNorm{.omega = 2, .p = p}, Descent{0.1}), [p] {
-      return [p](const Vector&, const Vector& g, int) {
-        return scaled(g, 0.1 * std::min(1.0, 2 / reference_norm(g, p)));
-      };
+      return
+          [p](const Vector&, const Vector& g, int) { return scaled(g, 0.1 * std::min(1.0, 2 / reference_norm(g, p))); };
     });
   }
   expect_follows(OptimiserChain(ClipNorm{.omega = 2, .p = std::numeric_limits<double>::infinity()}, Descent{0.1}), [] {

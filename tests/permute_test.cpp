@@ -59,7 +59,9 @@ TEST(Permute, OfAnOffsetViewLeavesItAsItIs) {
 
 TEST(Permute, RefusesWhatIsNoOrder) {
   const Tensor x = zeros({3, 2});
-  EXPECT_EQ(test::message_of<ArgumentError>([&] { permute(x, {1, 1}); }),
+  EXPECT_EQ(test::message_of<ArgumentError>([&] {
+              permute(x, {1, 1});
+            }),
             "permute: {1, 1} does not name every dimension of (3, 2) once");
   EXPECT_THROW(permute(x, {0}), ArgumentError);
   EXPECT_THROW(permute(x, {0, 1, 2}), ArgumentError);

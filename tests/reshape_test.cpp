@@ -29,14 +29,22 @@ TEST(Reshape, FillsInWhatIsLeft) {
 
 TEST(Reshape, NamesWhatDoesNotFit) {
   const Tensor x = zeros({3, 4});
-  EXPECT_EQ(message_of<ShapeError>([&] { reshape(x, Shape{5, 2}); }),
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              reshape(x, Shape{5, 2});
+            }),
             "reshape: (3, 4) has 12 elements, (5, 2) cannot hold them");
-  EXPECT_EQ(message_of<ShapeError>([&] { reshape(x, {5, -1}); }),
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              reshape(x, {5, -1});
+            }),
             "reshape: (3, 4) has 12 elements, (5, -1) cannot hold them");
-  EXPECT_EQ(message_of<ShapeError>([&] { reshape(x, {-1, -1}); }),
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              reshape(x, {-1, -1});
+            }),
             "reshape: more than one size of -1 in (-1, -1); give all but one");
   EXPECT_EQ(message_of<ShapeError>([&] { reshape(x, {-2, 6}); }), "reshape: a size of -2 in (-2, 6)");
-  EXPECT_EQ(message_of<ShapeError>([&] { reshape(zeros({0}), {0, -1}); }),
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              reshape(zeros({0}), {0, -1});
+            }),
             "reshape: the size of -1 in (0, -1) could be anything beside a size of 0; give it");
   EXPECT_THROW(reshape(Tensor(), {1}), ArgumentError);
 }

@@ -1,5 +1,5 @@
-// What the tests of shape operations compare with: tensors of distinct bytes, and elements found by their indices one at
-// a time.
+// What the tests of shape operations compare with: tensors of distinct bytes, and elements found by their indices one
+// at a time.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -237,7 +237,8 @@ TEST(ThreadPool, TheLimitCanChangeWhileLoopsRun) {
   stop = true;
   changer.join();
   set_num_threads(1);
-  for (int wait = 0; wait < 2000 && worker_count() > 0; ++wait) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int wait = 0; wait < 2000 && worker_count() > 0; ++wait)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(worker_count(), 0);
 }
 
@@ -265,7 +266,8 @@ TEST(ThreadPool, TheEnvironmentSetsTheDefaultAndJunkIsIgnored) {
   const int cores = num_threads();
   EXPECT_EQ(limit_with("3"), 3);
   EXPECT_EQ(limit_with("1"), 1);
-  for (const char* junk : {"", "0", "-1", "+3", " 3", "3 ", "3x", "many", "0x10", "1e3", "99999", "99999999999999999999"}) {
+  for (const char* junk :
+       {"", "0", "-1", "+3", " 3", "3 ", "3x", "many", "0x10", "1e3", "99999", "99999999999999999999"}) {
     EXPECT_EQ(limit_with(junk), cores) << "SLUICE_NUM_THREADS='" << junk << "'";
   }
 }

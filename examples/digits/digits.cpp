@@ -14,10 +14,11 @@ extern "C" const unsigned char digits_csv_gz[];
 extern "C" const std::size_t digits_csv_gz_size;
 
 struct Net {
-  Dense hidden{64, 64, relu};
-  Dense out{64, 10};
-  Tensor operator()(const Tensor& x) const { return out(hidden(x)); }
-  SLUICE_FIELDS(hidden, out)
+  Dense hidden{64, 128, relu};
+  Dropout dropout{0.3};
+  Dense out{128, 10};
+  Tensor operator()(const Tensor& x) const { return out(dropout(hidden(x))); }
+  SLUICE_FIELDS(hidden, dropout, out)
 };
 
 struct Digits {
@@ -57,7 +58,7 @@ static void train_and_save(int epochs, const std::string& path) {
   std::cout << "device: " << device << " (" << device.name() << ")\n";
   print(model);
   auto loader = DataLoader({train_set.images, train_set.labels}, {.batchsize = 32, .shuffle = true}) | device;
-  auto state = setup(Adam{.eta = 2e-3}, model);
+  auto state = setup(Adam{.eta = 1e-3}, model);
   std::vector<double> losses;
   const auto loss = [](const auto& m, const Tensor& x, const Tensor& y) { return logitcrossentropy(m(x), y); };
   train(loss, model, loader, state, {.epochs = epochs, .on_epoch = [&](const Epoch& e) { losses.push_back(e.loss); }});
@@ -69,7 +70,7 @@ static void train_and_save(int epochs, const std::string& path) {
 }
 
 int main(int argc, char** argv) try {
-  int epochs = 30;
+  int epochs = 40;
   std::string path = (std::filesystem::temp_directory_path() / "digits.safetensors").string();
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];

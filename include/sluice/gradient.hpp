@@ -78,6 +78,9 @@ void detach_all(V& value) {
   }
 }
 
+/// x -> y elementwise by `forward`, whose gradient is `pullback`, a function of x, y and the incoming gradient.
+SLUICE_API Tensor apply_with_pullback(const Function& forward, Function pullback, const Tensor& x);
+
 template <class M>
 void put_back_state(M& model, ModelRef copy) {
   if constexpr (!std::is_const_v<M>) put_back(model_ref(model), copy);
@@ -119,6 +122,32 @@ auto withgradient(F&& f, M&&... models) {
 template <class F, class... M>
 auto gradient(F&& f, M&&... models) {
   return withgradient(std::forward<F>(f), std::forward<M>(models)...).grad;
+}
+
+/// A scalar function with a derivative of the user's own; what `with_derivative` makes.
+template <class F, class D>
+struct WithDerivative {
+  F function;
+  D derivative;
+
+  Tensor operator()(const Tensor& x) const {
+    const auto pullback = [this](Expr v, Expr y, Expr g) -> Expr {
+      if constexpr (std::is_invocable_v<const D&, Expr, Expr>) return g * derivative(v, y);
+      else return (void)y, g * derivative(v);
+    };
+    return detail::apply_with_pullback(trace<1>(function), trace<3>(pullback), x);
+  }
+  std::string describe() const { return "<function>"; }
+  SLUICE_FIELDS()
+};
+
+/// `f`, a function of one scalar, as a function of tensors (and a layer) whose derivative is `derivative(x)` or
+/// `derivative(x, y)` with y = f(x):
+///
+///   const auto sign_through = with_derivative([](auto x) { return sign(x); }, [](auto) { return 1; });
+template <class F, class D>
+WithDerivative<F, D> with_derivative(F f, D derivative) {
+  return {std::move(f), std::move(derivative)};
 }
 
 }  // namespace sluice::inline v0

@@ -53,7 +53,7 @@ struct ScaleOptions {
   Initializer init = ones;   ///< of the scale
 };
 
-/// activation(scale * x + bias), elementwise; both broadcast over the dimensions that follow.
+/// activation(scale * x + bias), elementwise; both broadcast over the dimensions that follow: Scale(3), Scale({3, 2}, relu).
 struct SLUICE_API Scale {
   Tensor scale;
   Tensor bias;  ///< of the same shape, or empty

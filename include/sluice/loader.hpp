@@ -176,6 +176,7 @@ class DataLoader {
   detail::EpochCounter epoch_;
   Target target_;
 
+ public:
   SLUICE_FIELDS(target_)
 };
 

@@ -77,7 +77,7 @@ auto pick(const D& data, I index) {
 
 /// Data that hands the key of the epoch on: Mapped, Subset.
 template <class D>
-concept KeyedData = requires(const D& data, Indices indices, RandomKey epoch) { data.sluice_pick(indices, epoch); };
+concept KeyedData = requires { typename D::SluiceKeyedData; };
 
 enum class DataKind : std::uint8_t { keyed, own, tensor, array, tuple, vector, fields, none };
 

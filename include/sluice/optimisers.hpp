@@ -6,8 +6,8 @@
 //   adjust(state, 1e-4);           // a new learning rate; costs nothing
 //   freeze(state, "hidden");       // "hidden.weight" and "hidden.bias" stay as they are
 //
-// A rule is a struct of numbers with a formula for one element: `step` turns the gradient into what is subtracted from the
-// parameter. One step of one parameter is one pass over memory, with everything in a chain of rules in it.
+// A rule is a struct of numbers with a formula for one element: `step` turns the gradient into what is subtracted from
+// the parameter. One step of one parameter is one pass over memory, with everything in a chain of rules in it.
 //
 //   struct SignDescent {
 //     double eta = 0.01;
@@ -47,7 +47,8 @@ struct SLUICE_API StepInfo {
   double epsilon(double value) const;
 };
 
-/// What a rule wants to know about the whole gradient of a parameter before the step: `combine` of `term` over its elements.
+/// What a rule wants to know about the whole gradient of a parameter before the step: `combine` of `term` over its
+/// elements.
 struct Prepared {
   Expr term;
   Combine combine = Combine::sum;
@@ -134,8 +135,8 @@ struct SLUICE_API ClipGrad {
   SLUICE_FIELDS(delta)
 };
 
-/// For a chain: g scaled down so that the p-norm of each array is at most omega. Unless `throws` is false, a norm of Inf or
-/// NaN throws ArgumentError before anything is changed; this check waits for the device.
+/// For a chain: g scaled down so that the p-norm of each array is at most omega. Unless `throws` is false, a norm of
+/// Inf or NaN throws ArgumentError before anything is changed; this check waits for the device.
 struct SLUICE_API ClipNorm {
   double omega = 10;
   double p = 2;
@@ -173,6 +174,22 @@ concept StepsAlone = requires(const R& r, Expr x) {
 
 inline constexpr std::size_t kMaxRuleStates = 16;
 
+// What a rule may have besides.
+template <class R>
+concept CountsItsStates = requires(const R& r) {
+  { r.used_states() } -> std::convertible_to<int>;
+};
+template <class R>
+concept HasInitialStates = requires(const R& r) {
+  { r.initial(0) } -> std::convertible_to<double>;
+};
+template <class R>
+concept Prepares = requires(const R& r, Expr x) {
+  { r.prepare(x, x) } -> std::convertible_to<Prepared>;
+};
+template <class R>
+concept ChecksItself = requires(const R& r) { r.check(); };
+
 /// What a rule can do, its type forgotten.
 struct RuleTable {
   struct Field {
@@ -193,8 +210,9 @@ struct RuleTable {
 
 namespace sluice::inline v0 {
 
-/// A struct of numbers with SLUICE_FIELDS, `states`, and a const `step(x, g)` that may also take the states and a StepInfo.
-/// Optional: `prepare`, `used_states() <= states`, `initial(state)`, and `check()`, which throws on numbers without sense.
+/// A struct of numbers with SLUICE_FIELDS, `states`, and a const `step(x, g)` that may also take the states and a
+/// StepInfo. Optional: `prepare`, `used_states() <= states`, `initial(state)`, and `check()`, which throws on numbers
+/// without sense.
 template <class R>
 concept OptimiserRule = requires {
   { R::states } -> std::convertible_to<int>;
@@ -246,30 +264,26 @@ constexpr RuleTable make_rule_table() {
   RuleTable table{};
   table.name = type_name<R>();
   table.states = [](const void* rule) -> int {
-    if constexpr (requires(const R& r) { { r.used_states() } -> std::convertible_to<int>; }) {
-      return static_cast<const R*>(rule)->used_states();
-    } else {
-      return static_cast<void>(rule), R::states;
-    }
+    if constexpr (CountsItsStates<R>) return static_cast<const R*>(rule)->used_states();
+    else return static_cast<void>(rule), R::states;
   };
   table.initial = [](const void* rule, int state) -> double {
-    if constexpr (requires(const R& r) { { r.initial(state) } -> std::convertible_to<double>; }) {
-      return static_cast<const R*>(rule)->initial(state);
-    } else {
-      return static_cast<void>(rule), static_cast<void>(state), 0;
-    }
+    if constexpr (HasInitialStates<R>) return static_cast<const R*>(rule)->initial(state);
+    else return static_cast<void>(rule), static_cast<void>(state), 0;
   };
   table.step = [](const void* rule, Expr x, Expr g, Expr* states, const StepInfo& info) {
     return call_step(*static_cast<const R*>(rule), x, g, states, info);
   };
-  if constexpr (requires(const R& r, Expr x) { { r.prepare(x, x) } -> std::convertible_to<Prepared>; }) {
+  if constexpr (Prepares<R>) {
     table.prepare = [](const void* rule, Expr x, Expr g) { return static_cast<const R*>(rule)->prepare(x, g); };
   }
-  if constexpr (requires(const R& r) { r.check(); }) {
+  if constexpr (ChecksItself<R>) {
     table.check = [](const void* rule) { static_cast<const R*>(rule)->check(); };
   }
   table.fields = rule_fields<R>;
-  table.copy = [](const void* rule) -> std::shared_ptr<void> { return std::make_shared<R>(*static_cast<const R*>(rule)); };
+  table.copy = [](const void* rule) -> std::shared_ptr<void> {
+    return std::make_shared<R>(*static_cast<const R*>(rule));
+  };
   return table;
 }
 
@@ -336,8 +350,8 @@ struct OptimiserLeaf {
   std::int64_t step_count() const { return static_cast<std::int64_t>(steps.get().peek().call); }
 };
 
-/// From the parameters of a model to what the rule keeps for them. A value: `device(state)` moves it, and it is saved like a
-/// model, under the paths of the parameters.
+/// From the parameters of a model to what the rule keeps for them. A value: `device(state)` moves it, and it is saved
+/// like a model, under the paths of the parameters.
 class SLUICE_API OptimiserState {
  public:
   OptimiserState() = default;
@@ -383,10 +397,10 @@ OptimiserState setup(const Rule& rule, const M& model) {
   return detail::setup_model(rule, detail::model_ref(model));
 }
 
-/// One step of every parameter that has a gradient and is not frozen. The new tensors replace the old ones in `model`; a
-/// buffer that only this model holds is overwritten, so a copy of the model made before keeps its values. Throws, with
-/// nothing changed, when state, model and gradient do not fit together; memory that runs out later leaves the parameters
-/// before that one stepped.
+/// One step of every parameter that has a gradient and is not frozen. The new tensors replace the old ones in `model`;
+/// a buffer that only this model holds is overwritten, so a copy of the model made before keeps its values. Throws,
+/// with nothing changed, when state, model and gradient do not fit together; memory that runs out later leaves the
+/// parameters before that one stepped.
 template <class S, class M, class G>
 void update(S& state, M& model, const G& gradient) {
   detail::require_state<S>();
@@ -399,14 +413,14 @@ void update(S& state, M& model, const G& gradient) {
   }
 }
 
-/// Changes the learning rate, or another number of the rule by name, of all parameters, or of those at and below `path`.
-/// Nothing is compiled anew. Throws ArgumentError, naming the known ones, when no rule has that number.
+/// Changes the learning rate, or another number of the rule by name, of all parameters, or of those at and below
+/// `path`. Nothing is compiled anew. Throws ArgumentError, naming the known ones, when no rule has that number.
 SLUICE_API void adjust(OptimiserState& state, double eta);
 SLUICE_API void adjust(OptimiserState& state, std::string_view field, double value);
 SLUICE_API void adjust(OptimiserState& state, std::string_view path, std::string_view field, double value);
 
-/// Keeps `update` from changing the parameters at and below `path`, or all; `thaw` ends it. Throws ArgumentError, listing
-/// the paths, when there are none.
+/// Keeps `update` from changing the parameters at and below `path`, or all; `thaw` ends it. Throws ArgumentError,
+/// listing the paths, when there are none.
 SLUICE_API void freeze(OptimiserState& state, std::string_view path);
 SLUICE_API void freeze(OptimiserState& state);
 SLUICE_API void thaw(OptimiserState& state, std::string_view path);

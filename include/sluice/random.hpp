@@ -37,8 +37,8 @@ class SLUICE_API Generator {
   RandomKey key_;
 };
 
-/// Restarts the generator of the process: the same seed gives the same weights, masks and shuffles. A process that never
-/// calls it starts from seed 0.
+/// Restarts the generator of the process: the same seed gives the same weights, masks and shuffles. A process that
+/// never calls it starts from seed 0.
 SLUICE_API void seed(std::uint64_t value);
 /// The next key of the generator of the process; any thread may call it.
 SLUICE_API RandomKey next_random_key();

@@ -20,6 +20,7 @@ class Subset {
   std::int64_t numobs() const { return static_cast<std::int64_t>(indices_->size()); }
 
   // For the library's own use.
+  using SluiceKeyedData = void;
   auto sluice_pick(Indices indices, const RandomKey& epoch) const {
     std::vector<std::int64_t> inner;
     inner.reserve(indices.size());
@@ -44,6 +45,7 @@ class Mapped {
   std::int64_t numobs() const { return detail::count_observations(data_); }
 
   // For the library's own use.
+  using SluiceKeyedData = void;
   auto sluice_pick(Indices indices, const RandomKey& epoch) const {
     if constexpr (kTakesKey) {
       return detail::collect(indices, [&](std::int64_t index) { return sluice_pick(index, epoch); });
@@ -62,6 +64,8 @@ class Mapped {
  private:
   using Sample = decltype(detail::pick_one(std::declval<const D&>(), 0, RandomKey{}));
   static constexpr bool kTakesKey = std::is_invocable_v<const F&, Sample, RandomKey>;
+  static_assert(kTakesKey || std::is_invocable_v<const F&, Sample>,
+                "the function of mapobs must be callable, as const, with an observation, or with it and a RandomKey");
 
   F function_;
   D data_;

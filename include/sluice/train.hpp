@@ -1,7 +1,8 @@
 // The training loop, for those who do not write it themselves.
 //
 //   auto state = setup(Adam{}, model);
-//   train([](auto& m, const Tensor& x, const Tensor& y) { return mse(m(x), y); }, model, loader, state, {.epochs = 10});
+//   train([](auto& m, const Tensor& x, const Tensor& y) { return mse(m(x), y); }, model, loader, state, {.epochs =
+//   10});
 //
 // Any range will do for the data; a batch that is a tuple, pair or array is spread over the arguments of the loss.
 #pragma once
@@ -58,7 +59,8 @@ class SLUICE_API ProgressBar {
   Clock::time_point drawn_;
 };
 
-/// What `train` shows: a ProgressBar if standard error is a terminal; a line on standard error for every epoch; nothing.
+/// What `train` shows: a ProgressBar if standard error is a terminal; a line on standard error for every epoch;
+/// nothing.
 enum class Progress : std::uint8_t { automatic, lines, none };
 
 /// What `on_epoch` is told.
@@ -111,7 +113,9 @@ auto call_loss(F& loss, M& model, const B& batch) {
 
 template <class D>
 std::int64_t item_count(const D& data) {
-  if constexpr (requires { { data.size() } -> std::convertible_to<std::int64_t>; }) {
+  if constexpr (requires {
+                  { data.size() } -> std::convertible_to<std::int64_t>;
+                }) {
     return static_cast<std::int64_t>(data.size());
   } else {
     return -1;
@@ -131,8 +135,8 @@ auto training_step(F& loss, M& model, const B& batch, OptimiserState& state) {
 
 namespace sluice::inline v0 {
 
-/// One step on one batch: gradient and update. Returns what the loss function returned, a Tensor or a tuple that begins with
-/// it; the model is changed only if the loss is finite.
+/// One step on one batch: gradient and update. Returns what the loss function returned, a Tensor or a tuple that begins
+/// with it; the model is changed only if the loss is finite.
 template <class F, class M, class B, class S>
 auto trainstep(F&& loss, M& model, const B& batch, S& state) {
   detail::require_state<S>();
@@ -140,9 +144,10 @@ auto trainstep(F&& loss, M& model, const B& batch, S& state) {
   return detail::training_step(loss, model, batch, state).first;
 }
 
-/// A step on every batch of `data`, `epochs` times; returns the mean loss of the last epoch. Calls trainmode(model) first and
-/// leaves it so: call testmode(model) before you evaluate. Items are counted from 1 in the error that stops training at a
-/// loss of Inf or NaN: "Loss is NaN on data item 3, stopping training" (ArgumentError); that item has not changed the model.
+/// A step on every batch of `data`, `epochs` times; returns the mean loss of the last epoch. Calls trainmode(model)
+/// first and leaves it so: call testmode(model) before you evaluate. Items are counted from 1 in the error that stops
+/// training at a loss of Inf or NaN: "Loss is NaN on data item 3, stopping training" (ArgumentError); that item has not
+/// changed the model.
 template <class F, class M, class D, class S>
 double train(F&& loss, M& model, D&& data, S& state, const TrainOptions& options = {}) {
   detail::require_state<S>();

@@ -175,7 +175,7 @@ Tensor randn(const Shape& shape, Generator& generator) { return randn(shape, f32
 Tensor randperm(std::int64_t n, RandomKey key) {
   Tensor order = arange(n);
   auto* const elements = reinterpret_cast<std::int64_t*>(detail::dense_operand(order).host());
-  // Fisher and Yates. The place is the high part of a 64-bit number times the number of places: exact on every platform.
+  // Fisher and Yates. The place is the high part of a 64-bit number times the count of places, exact everywhere.
   for (std::int64_t i = n - 1; i > 0; --i) {
     const std::array<std::uint32_t, 4> words = philox(key, static_cast<std::uint64_t>(i));
     const std::uint64_t number = std::uint64_t{words[1]} << 32 | words[0];

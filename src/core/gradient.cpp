@@ -91,4 +91,13 @@ void put_back(ModelRef model, ModelRef copy) {
   for (std::size_t i = 0; i < to.counters.size(); ++i) to.counters[i]->set(from.counters[i]->get());
 }
 
+Tensor apply_with_pullback(const Function& forward, Function pullback, const Tensor& x) {
+  Tensor input = detach(x);
+  const Tensor y = map_program1(forward.program(), forward.params(), std::span<Tensor>(&input, 1));
+  return record(y, {x}, [pullback = std::move(pullback), x = detach(x), y](const Tensor& g) {
+    std::array<Tensor, 3> inputs{x, y, g};
+    return std::vector<Tensor>{map_program1(pullback.program(), pullback.params(), inputs)};
+  });
+}
+
 }  // namespace sluice::detail

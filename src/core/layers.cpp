@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 
 #include "src/core/rethrow.hpp"
+#include "src/core/warn.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -27,8 +29,13 @@ void rethrow_in_layer(std::size_t index, const char* container) {
 }
 
 Tensor as_weight(const Tensor& x, const Tensor& weight) {
-  const bool converts = x.dtype().is_floating() && weight.dtype().is_floating() && !(x.dtype() == weight.dtype());
-  return converts ? cast(x, weight.dtype()) : x;
+  if (!x.dtype().is_floating() || !weight.dtype().is_floating() || x.dtype() == weight.dtype()) return x;
+  static std::atomic<bool> warned{false};
+  if (!warned.exchange(true)) {
+    warn(fmt::format("a layer with {} parameters got {} input; the input is converted, but earlier layers may be slow",
+                     weight.dtype().name(), x.dtype().name()));
+  }
+  return cast(x, weight.dtype());
 }
 
 }  // namespace sluice::detail
@@ -86,7 +93,7 @@ Scale::Scale(const Shape& shape, Activation activation_, ScaleOptions options)
 }
 
 Tensor Scale::operator()(const Tensor& input) const {
-  if (!scale) throw ArgumentError("Scale: the layer has no scale; make it with Scale({size})");
+  if (!scale) throw ArgumentError("Scale: the layer has no scale; make it with Scale(size)");
   const Tensor x = detail::as_weight(input, scale);
   if (bias) {
     return map([this](Expr a, Expr s, Expr b) { return activation(s * a + b); }, x, scale, bias);

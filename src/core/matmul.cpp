@@ -1,5 +1,5 @@
-// Matrix products. Operands are brought to the form (rows, columns, batch...) first; the gradient is two products of the
-// same kind with the transposed flags, so nothing is ever transposed in memory.
+// Matrix products. Operands are brought to the form (rows, columns, batch...) first; the gradient is two products of
+// the same kind with the transposed flags, so nothing is ever transposed in memory.
 #include <string>
 
 #include "sluice/ops.hpp"
@@ -130,8 +130,8 @@ void record_product(Tensor& y, const Form& form, const Tensor& a, const Tensor& 
 }  // namespace
 
 // Vectors: a (m) is (m, 1) and b (k) is (k, 1). The size of 1 that b was given goes again, also with a batch: (m, k,
-// batch) x (k) -> (m, batch); b transposed is a row, so (m) x (n) transposed -> (m, n). bool counts as i32; the result of
-// integers wraps in their type.
+// batch) x (k) -> (m, batch); b transposed is a row, so (m) x (n) transposed -> (m, n). bool counts as i32; the result
+// of integers wraps in their type.
 Tensor matmul(const Tensor& a, const Tensor& b, MatmulOptions options) {
   const Form form = checked_form(a, b, options);
   DType dtype = promote(a.dtype(), b.dtype());

@@ -1,5 +1,5 @@
-// Numbers as text, the way Julia shows them in an array: six significant digits, always a point in a floating number, an
-// exponent below 1e-4 and from 1e6 on.
+// Numbers as text, the way Julia shows them in an array: six significant digits, always a point in a floating number,
+// an exponent below 1e-4 and from 1e6 on.
 #pragma once
 
 #include <cstdint>

@@ -39,8 +39,8 @@ bool is_at_or_below(const OptimiserLeaf& leaf, std::string_view prefix) {
   for (const OptimiserLeaf& leaf : state.leaves()) {
     for (const std::string& each : leaf.paths) known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", each);
   }
-  throw ArgumentError(fmt::format("{}: the optimiser state has nothing at \"{}\"; its parameters are {}", operation, path,
-                                  known.empty() ? "none" : known));
+  throw ArgumentError(fmt::format("{}: the optimiser state has nothing at \"{}\"; its parameters are {}", operation,
+                                  path, known.empty() ? "none" : known));
 }
 
 std::vector<OptimiserLeaf*> leaves_at(OptimiserState& state, std::string_view operation, std::string_view path) {
@@ -73,8 +73,8 @@ void adjust_leaves(const std::vector<OptimiserLeaf*>& leaves, std::string_view f
   if (assign.empty() && !leaves.empty()) {
     std::string names;
     for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
-    throw ArgumentError(fmt::format("adjust: no rule has a number named \"{}\"; there is {}", field,
-                                    names.empty() ? "none" : names));
+    throw ArgumentError(
+        fmt::format("adjust: no rule has a number named \"{}\"; there is {}", field, names.empty() ? "none" : names));
   }
   for (const auto& [leaf, at] : assign) leaf->rule = changed[at].second;
 }

@@ -33,12 +33,14 @@ struct Parameter {
     const std::string then =
         i < state.leaves().size() ? fmt::format("\"{}\"", state.leaves()[i].paths.front()) : "nothing";
     if (there == then) continue;
-    throw ArgumentError(fmt::format("update: the model is not the one that the optimiser state was made for: parameter {} "
-                                    "is {} in the model and {} in the state; make a new state with setup(rule, model)",
-                                    i, there, then));
+    throw ArgumentError(
+        fmt::format("update: the model is not the one that the optimiser state was made for: parameter {} "
+                    "is {} in the model and {} in the state; make a new state with setup(rule, model)",
+                    i, there, then));
   }
-  throw ArgumentError("update: the model is not the one that the optimiser state was made for; make a new state with "
-                      "setup(rule, model)");
+  throw ArgumentError(
+      "update: the model is not the one that the optimiser state was made for; make a new state with "
+      "setup(rule, model)");
 }
 
 void add_gradient(Parameter& parameter, const Tensor& gradient) {
@@ -47,10 +49,10 @@ void add_gradient(Parameter& parameter, const Tensor& gradient) {
                                  to_string(gradient.shape()), to_string(parameter.value().shape())));
   }
   if (!(gradient.device() == parameter.value().device())) {
-    throw DeviceError(fmt::format("update: the gradient of \"{}\" is on {}, the parameter on {}; take the gradient after "
-                                  "moving the model",
-                                  parameter.path(), to_string(gradient.device()),
-                                  to_string(parameter.value().device())));
+    throw DeviceError(
+        fmt::format("update: the gradient of \"{}\" is on {}, the parameter on {}; take the gradient after "
+                    "moving the model",
+                    parameter.path(), to_string(gradient.device()), to_string(parameter.value().device())));
   }
   if (!gradient.dtype().is_floating()) {
     throw TypeError(fmt::format("update: the gradient of \"{}\" has type {}; it must be floating", parameter.path(),
@@ -64,20 +66,22 @@ void check_state(const Parameter& parameter) {
   const DType expected = promote(value.dtype(), f32);
   for (const Tensor& tensor : parameter.leaf->tensors) {
     if (!(tensor.device() == value.device())) {
-      throw DeviceError(fmt::format("update: \"{}\" is on {}, its optimiser state on {}; move the state as well, state = "
-                                    "device(state), or call setup after moving the model",
-                                    parameter.path(), to_string(value.device()), to_string(tensor.device())));
+      throw DeviceError(
+          fmt::format("update: \"{}\" is on {}, its optimiser state on {}; move the state as well, state = "
+                      "device(state), or call setup after moving the model",
+                      parameter.path(), to_string(value.device()), to_string(tensor.device())));
     }
     if (tensor.shape() != value.shape()) {
-      throw ShapeError(fmt::format("update: \"{}\" has shape {}, its optimiser state {}; make a new state with setup(rule, "
-                                   "model)",
-                                   parameter.path(), to_string(value.shape()), to_string(tensor.shape())));
+      throw ShapeError(
+          fmt::format("update: \"{}\" has shape {}, its optimiser state {}; make a new state with setup(rule, "
+                      "model)",
+                      parameter.path(), to_string(value.shape()), to_string(tensor.shape())));
     }
     if (tensor.dtype() != expected) {
-      throw TypeError(fmt::format("update: \"{}\" has type {}, its optimiser state {} instead of {}; convert it, state = "
-                                  "{}(state), or make a new one with setup(rule, model)",
-                                  parameter.path(), value.dtype().name(), tensor.dtype().name(), expected.name(),
-                                  expected.name()));
+      throw TypeError(
+          fmt::format("update: \"{}\" has type {}, its optimiser state {} instead of {}; convert it, state = "
+                      "{}(state), or make a new one with setup(rule, model)",
+                      parameter.path(), value.dtype().name(), tensor.dtype().name(), expected.name(), expected.name()));
     }
   }
 }
@@ -86,8 +90,9 @@ std::vector<Parameter> match(OptimiserState& state, ModelRef model, ModelRef gra
   const std::vector<Tensor*> places = tensor_places(model);
   const std::vector<Tensor*> gradients = tensor_places(gradient);
   if (places.size() != gradients.size()) {
-    throw ArgumentError(fmt::format("update: the model holds {} tensors, its gradient {}; take the gradient of this model",
-                                    places.size(), gradients.size()));
+    throw ArgumentError(
+        fmt::format("update: the model holds {} tensors, its gradient {}; take the gradient of this model",
+                    places.size(), gradients.size()));
   }
   std::vector<Parameter> parameters;
   std::unordered_map<const TensorRep*, std::size_t> known;
@@ -197,8 +202,8 @@ void prepare_stage(Parameter& parameter, std::size_t number, std::vector<Check>&
   const Function function = finish(trace);
   const bool is_extreme = prepared.combine == Combine::max || prepared.combine == Combine::min;
   if (is_extreme && inputs[1].dtype() != dtype) inputs[1] = cast(inputs[1], dtype);  // else it is rounded on the way
-  parameter.reduced.push_back(map_reduce_program(function.program(), function.params(), inputs, prepared.combine, {},
-                                                 {.dtype = dtype}));
+  parameter.reduced.push_back(
+      map_reduce_program(function.program(), function.params(), inputs, prepared.combine, {}, {.dtype = dtype}));
   if (prepared.must_be_finite) checks.push_back({&parameter, stage.table->name, parameter.reduced.back()});
 }
 
@@ -215,10 +220,11 @@ void prepare_all(std::vector<Parameter>& parameters) {
   for (const Check& check : checks) {
     const double value = check.value.dtype() == f64 ? check.value.item<double>() : check.value.item<float>();
     if (std::isfinite(value)) continue;
-    throw ArgumentError(fmt::format("update: {}: the gradient of \"{}\", of shape {}, has a norm of {}; nothing was changed. "
-                                    "Lower the learning rate, or let it pass with {{.throws = false}}",
-                                    check.rule, check.parameter->path(), to_string(check.parameter->value().shape()),
-                                    std::isnan(value) ? "NaN" : "Inf"));
+    throw ArgumentError(
+        fmt::format("update: {}: the gradient of \"{}\", of shape {}, has a norm of {}; nothing was changed. "
+                    "Lower the learning rate, or let it pass with {{.throws = false}}",
+                    check.rule, check.parameter->path(), to_string(check.parameter->value().shape()),
+                    std::isnan(value) ? "NaN" : "Inf"));
   }
 }
 

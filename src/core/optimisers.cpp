@@ -14,7 +14,8 @@ namespace {
 /// A running mean that starts at zero, or of squares.
 Expr running_mean(double decay, Expr mean, Expr value) { return decay * mean + (1 - decay) * value; }
 
-/// 1 - beta^step: what a running mean of ones that starts at zero has come to. A number, so no program depends on the step.
+/// 1 - beta^step: what a running mean of ones that starts at zero has come to. A number, so no program depends on the
+/// step.
 double warmed_up(double beta, std::int64_t step) { return 1 - std::pow(beta, static_cast<double>(step)); }
 
 void check_decays(const char* rule, double beta1, double beta2) {
@@ -110,7 +111,8 @@ void check_stage(const Rule::Stage& stage) {
   // The table wants a mutable rule; the fields are only read here.
   for (const auto& [name, value] : stage.table->fields(const_cast<void*>(stage.rule.get()))) {
     if (name == "eta" && !(*value >= 0)) {
-      throw ArgumentError(fmt::format("{}: the learning rate cannot be negative; eta is {}", stage.table->name, *value));
+      throw ArgumentError(
+          fmt::format("{}: the learning rate cannot be negative; eta is {}", stage.table->name, *value));
     }
   }
   if (stage.table->check != nullptr) stage.table->check(stage.rule.get());

@@ -22,12 +22,14 @@ Range checked_range(const Shape& shape, int dim, std::int64_t first, std::int64_
                      "; 0 <= first <= last <= " + std::to_string(shape[dim]) + " is needed");
   }
   const std::int64_t length = last - first;
-  return {dim, first, step, length / step + (length % step != 0 ? 1 : 0)};
+  const std::int64_t count = length / step + (length % step != 0 ? 1 : 0);
+  // A step that is never taken may be too large to multiply strides with.
+  return {dim, first, count > 1 ? step : 1, count};
 }
 
 // Without a gap between its elements in memory.
 bool is_dense(const Shape& shape, const Range& range) {
-  if (range.step != 1 && range.count > 1) return false;
+  if (range.step != 1) return false;
   for (int dim = range.dim + 1; dim < shape.rank(); ++dim) {
     if (shape[dim] != 1) return false;
   }

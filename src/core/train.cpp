@@ -40,16 +40,15 @@ TrainingRun::TrainingRun(const TrainOptions& options, int epoch, std::int64_t it
 void TrainingRun::item(double loss) {
   ++epoch_.items;
   if (!std::isfinite(loss)) {
-    throw ArgumentError(
-        fmt::format("Loss is {} on data item {}, stopping training", number_text(loss), epoch_.items));
+    throw ArgumentError(fmt::format("Loss is {} on data item {}, stopping training", number_text(loss), epoch_.items));
   }
   epoch_.loss += loss;
   if (bar_ && bar_->visible()) bar_->step(fmt::format("loss {:.4g}", loss));
 }
 
 double TrainingRun::finish() {
-  epoch_.loss = epoch_.items > 0 ? epoch_.loss / static_cast<double>(epoch_.items)
-                                 : std::numeric_limits<double>::quiet_NaN();
+  epoch_.loss =
+      epoch_.items > 0 ? epoch_.loss / static_cast<double>(epoch_.items) : std::numeric_limits<double>::quiet_NaN();
   if (bar_) bar_->finish();
   if (options_.progress == Progress::lines) {
     std::fprintf(stderr, "%s: %lld items, loss %.6g\n", epoch_label(options_, epoch_.number).c_str(),

@@ -19,7 +19,9 @@ namespace fs = std::filesystem;
 AtomicFile::AtomicFile(const std::string& path, std::string operation) : path_(path), operation_(std::move(operation)) {
   if (path.empty()) throw FileError(operation_ + ": the path is empty");
   std::error_code error;
-  if (fs::is_symlink(path, error)) path_ = fs::weakly_canonical(path, error).string();
+  const bool link = fs::is_symlink(path, error);
+  error.clear();  // no file of that name yet
+  if (link) path_ = fs::weakly_canonical(path, error).string();
   if (error) throw FileError(fmt::format("{}: {} is a link that leads nowhere", operation_, path));
   const fs::file_status status = fs::status(path_, error);
   if (fs::is_directory(status)) throw FileError(fmt::format("{}: {} is a folder; give a file in it", operation_, path));
@@ -27,7 +29,7 @@ AtomicFile::AtomicFile(const std::string& path, std::string operation) : path_(p
     throw FileError(fmt::format("{}: {} is not an ordinary file", operation_, path));
   }
   folder_ = fs::path(path_).parent_path().string();
-  if (folder_.empty()) folder_ = ".";
+  if (folder_.empty()) folder_.assign(1, '.');
   if (!fs::is_directory(folder_, error)) {
     throw FileError(fmt::format("{}: there is no folder {} for {}; make it first", operation_, folder_, path));
   }

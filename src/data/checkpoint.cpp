@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include "src/core/tensor_rep.hpp"
 #include "src/data/safetensors.hpp"
@@ -113,11 +113,11 @@ class Contents {
 
  private:
   void add_alias(const std::string& name, const std::string& target) {
-    const auto& tensors = file_.header().tensors;
-    const auto stored = std::find_if(tensors.begin(), tensors.end(), [&](const auto& each) { return each.name == target; });
-    if (stored == tensors.end() || !by_name_.emplace(name, &*stored).second) {
+    const StoredTensor* const stored = find(target);
+    const bool exists = stored != nullptr && stored->name == target;  // and is not an alias
+    if (!exists || !by_name_.emplace(name, stored).second) {
       throw FileError(fmt::format("load: {}: the metadata say that \"{}\" is \"{}\", but {}", path_, name, target,
-                                  stored == tensors.end() ? "there is no such tensor" : "it is stored itself"));
+                                  exists ? "it is stored itself" : "no such tensor is stored"));
     }
   }
 
@@ -129,21 +129,31 @@ class Contents {
 
 std::string described(DType dtype, const Shape& shape) { return fmt::format("{} {}", dtype.name(), to_string(shape)); }
 
-/// The places that hold the same tensor as place i, in order.
-std::vector<std::size_t> tied_places(const std::vector<Leaf>& leaves, std::size_t i) {
-  std::vector<std::size_t> places;
-  for (std::size_t j = 0; j < leaves.size(); ++j) {
-    const bool tied = leaves[i].kind == LeafKind::tensor && leaves[j].kind == LeafKind::tensor &&
-                      leaves[i].value.same_handle(leaves[j].value);
-    if (tied || i == j) places.push_back(j);
+/// Which places hold the same tensor.
+class Ties {
+ public:
+  explicit Ties(const std::vector<Leaf>& leaves) : groups_(leaves.size()) {
+    std::map<const TensorRep*, std::size_t> first;
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      const std::size_t group =
+          leaves[i].kind == LeafKind::tensor ? first.try_emplace(leaves[i].value.rep(), i).first->second : i;
+      group_of_.push_back(group);
+      groups_[group].push_back(i);
+    }
   }
-  return places;
-}
+  /// Place i and those tied to it, in order.
+  const std::vector<std::size_t>& of(std::size_t i) const { return groups_[group_of_[i]]; }
+
+ private:
+  std::vector<std::size_t> group_of_;
+  std::vector<std::vector<std::size_t>> groups_;
+};
 
 /// What a place gets: its own tensor, or that of a place it is tied to.
-const StoredTensor* stored_for(const Contents& contents, const std::vector<Leaf>& leaves, std::size_t i) {
+const StoredTensor* stored_for(const Contents& contents, const std::vector<Leaf>& leaves, const Ties& ties,
+                               std::size_t i) {
   if (const StoredTensor* own = contents.find(leaves[i].name)) return own;
-  for (const std::size_t j : tied_places(leaves, i)) {
+  for (const std::size_t j : ties.of(i)) {
     if (const StoredTensor* stored = contents.find(leaves[j].name)) return stored;
   }
   return nullptr;
@@ -179,9 +189,9 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
 }
 
 /// Tied places keep their tie; what the file has for each must be equal.
-void tie(const std::string& path, const std::vector<Leaf>& leaves, std::vector<Tensor>& values) {
+void tie(const std::string& path, const std::vector<Leaf>& leaves, const Ties& ties, std::vector<Tensor>& values) {
   for (std::size_t i = 0; i < leaves.size(); ++i) {
-    const std::size_t first = tied_places(leaves, i).front();
+    const std::size_t first = ties.of(i).front();
     if (first == i) continue;
     if (!same_bytes(values[first], values[i])) {
       throw FileError(fmt::format("load: {}: \"{}\" and \"{}\" are one tensor in the model, but differ in the file; the "
@@ -213,8 +223,9 @@ void load_model(const std::string& path, ModelRef model) {
   check_format(path, "load");
   Contents contents(path);
   const std::vector<Leaf> leaves = leaves_of(model);
+  const Ties ties(leaves);
   std::vector<const StoredTensor*> stored;
-  for (std::size_t i = 0; i < leaves.size(); ++i) stored.push_back(stored_for(contents, leaves, i));
+  for (std::size_t i = 0; i < leaves.size(); ++i) stored.push_back(stored_for(contents, leaves, ties, i));
   const std::vector<std::string> faults = faults_of(contents, leaves, stored);
   if (!faults.empty()) {
     throw FileError(fmt::format("load: {} does not fit the model, which is unchanged: {}", path,
@@ -222,7 +233,7 @@ void load_model(const std::string& path, ModelRef model) {
   }
   std::vector<Tensor> values;
   for (std::size_t i = 0; i < leaves.size(); ++i) values.push_back(contents.read(stored[i], leaves[i].value.device()));
-  tie(path, leaves, values);
+  tie(path, leaves, ties, values);
   LeafWriter writer(values);
   model(writer);
 }

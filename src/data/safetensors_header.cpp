@@ -69,21 +69,19 @@ class HeaderEvents final : public nlohmann::json_sax<Json> {
 };
 
 /// A name in a message: at most 200 bytes of it.
-std::string quoted(const std::string& name) {
+std::string in_quotes(const std::string& name) {
   return "\"" + (name.size() > 200 ? name.substr(0, 200) + "..." : name) + "\"";
 }
 
 void HeaderEvents::unexpected(const std::string& what) const {
   switch (place_) {
     case Place::outside: fail("the header is " + what + "; expected an object");
-    case Place::metadata: fail("__metadata__ has " + what + " for " + quoted(key_) + "; expected a string");
-    case Place::top: fail("the header has " + what + " for " + quoted(key_) + "; expected an object");
+    case Place::metadata: fail("__metadata__ has " + what + " for " + in_quotes(key_) + "; expected a string");
+    case Place::top: fail("the header has " + what + " for " + in_quotes(key_) + "; expected an object");
     default: break;
   }
-  const std::string& field = keys_.empty() ? key_ : *keys_.begin();
-  fail("tensor " + quoted(entries.back().name) + " has " + what + " in \"" +
-       (place_ == Place::shape ? "shape" : place_ == Place::offsets ? "data_offsets" : key_.empty() ? field : key_) +
-       "\"; expected " + (key_ == "dtype" ? "a string" : "a list of integers from 0 on"));
+  fail(fmt::format("tensor {} has {} in {}; expected {}", in_quotes(entries.back().name), what, in_quotes(key_),
+                   key_ == "dtype" ? "a string" : "a list of integers from 0 on"));
 }
 
 bool HeaderEvents::number_unsigned(std::uint64_t value) {
@@ -92,7 +90,7 @@ bool HeaderEvents::number_unsigned(std::uint64_t value) {
   auto& list = place_ == Place::shape ? entry.shape : entry.offsets;
   const std::size_t most = place_ == Place::shape ? Shape::kMaxRank : 2;
   if (list.size() == most) {
-    fail(fmt::format("tensor {}: {} has more than {} numbers", quoted(entry.name),
+    fail(fmt::format("tensor {}: {} has more than {} numbers", in_quotes(entry.name),
                      place_ == Place::shape ? "shape" : "data_offsets", most));
   }
   list.push_back(value);
@@ -116,7 +114,7 @@ bool HeaderEvents::start_object(std::size_t) {
     place_ = Place::top;
   } else if (place_ == Place::top) {
     place_ = key_ == "__metadata__" ? Place::metadata : Place::tensor;
-    if (place_ == Place::tensor) entries.push_back({.name = key_});
+    if (place_ == Place::tensor) entries.emplace_back().name = key_;
   } else {
     unexpected("an object");
   }
@@ -126,16 +124,16 @@ bool HeaderEvents::start_object(std::size_t) {
 
 bool HeaderEvents::key(std::string& name) {
   key_ = std::move(name);
-  if (key_.find('\0') != std::string::npos) fail("a name contains NUL: " + quoted(key_.substr(0, key_.find('\0'))));
+  if (key_.find('\0') != std::string::npos) fail("a name contains NUL: " + in_quotes(key_.substr(0, key_.find('\0'))));
   const bool fresh = place_ == Place::top ? names_.insert(key_).second : keys_.insert(key_).second;
   if (!fresh) {
     const std::string where = place_ == Place::top        ? "the header"
                               : place_ == Place::metadata ? "__metadata__"
-                                                          : "tensor " + quoted(entries.back().name);
-    fail("duplicate name " + quoted(key_) + " in " + where);
+                                                          : "tensor " + in_quotes(entries.back().name);
+    fail("duplicate name " + in_quotes(key_) + " in " + where);
   }
   if (place_ == Place::tensor && key_ != "dtype" && key_ != "shape" && key_ != "data_offsets") {
-    fail("tensor " + quoted(entries.back().name) + " has " + quoted(key_) +
+    fail("tensor " + in_quotes(entries.back().name) + " has " + in_quotes(key_) +
          "; expected \"dtype\", \"shape\" and \"data_offsets\"");
   }
   return true;
@@ -165,7 +163,7 @@ void HeaderEvents::check_complete() const {
                               : !entry.has_shape                                 ? "\"shape\""
                               : !entry.has_offsets || entry.offsets.size() != 2 ? "two \"data_offsets\""
                                                                                 : nullptr;
-  if (missing != nullptr) fail("tensor " + quoted(entry.name) + " lacks " + missing);
+  if (missing != nullptr) fail("tensor " + in_quotes(entry.name) + " lacks " + missing);
 }
 
 std::optional<DType> dtype_named(std::string_view name) {
@@ -190,7 +188,7 @@ std::optional<std::uint64_t> bytes_of(const Entry& entry, DType dtype) {
 
 StoredTensor checked(Entry& entry, std::uint64_t expected_begin, std::uint64_t data_size, const std::string& file) {
   const auto fail = [&](const std::string& message) {
-    throw FileError(fmt::format("{}: tensor {}: {}", file, quoted(entry.name), message));
+    throw FileError(fmt::format("{}: tensor {}: {}", file, in_quotes(entry.name), message));
   };
   const std::uint64_t begin = entry.offsets[0], end = entry.offsets[1];
   if (end < begin) fail(fmt::format("data_offsets [{}, {}] end before they begin", begin, end));

@@ -1,5 +1,6 @@
 // Argmax and argmin: the place of the greatest or least element of each column. NaN wins; among equals the first.
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 
 #include "src/core/typed_program.hpp"
@@ -33,23 +34,25 @@ bool beats(V next, V best) {
   }
 }
 
-/// Places of the winners of `width` columns that lie side by side, the next element `stride` further.
-template <bool greatest, class T>
+/// Places of the winners of `width` columns that lie side by side, the next element `stride` further. Counted in Place,
+/// which is as wide as a value where the length allows it: the loop vectorises then.
+template <bool greatest, class Place, class T>
 void scan(const T* x, std::int64_t width, std::int64_t stride, std::int64_t length, std::int64_t* places) {
   using Value = decltype(comparable(T{}));
   Value best[kWidth];
+  Place place[kWidth] = {};
   for (std::int64_t j = 0; j < width; ++j) {
     best[j] = comparable(x[j]);
-    places[j] = 0;
   }
   for (std::int64_t i = 1; i < length; ++i) {
     for (std::int64_t j = 0; j < width; ++j) {
       const Value next = comparable(x[i * stride + j]);
       const bool wins = beats<greatest>(next, best[j]);
       best[j] = wins ? next : best[j];
-      places[j] = wins ? i : places[j];
+      place[j] = wins ? static_cast<Place>(i) : place[j];
     }
   }
+  std::copy_n(place, width, places);
 }
 
 /// One contiguous column of f32 or f64: its extreme value by the reduction's loop, then the first place of it.
@@ -87,7 +90,13 @@ void argreduce(const AxisCall& call) {
           continue;
         }
       }
-      scan<greatest>(column, std::min(width, call.inner - skipped), call.inner, call.length, to);
+      const std::int64_t size = std::min(width, call.inner - skipped);
+      const bool is_short = call.length <= std::numeric_limits<std::int32_t>::max();
+      if (is_short && sizeof(comparable(T{})) <= 4) {
+        scan<greatest, std::int32_t>(column, size, call.inner, call.length, to);
+      } else {
+        scan<greatest, std::int64_t>(column, size, call.inner, call.length, to);
+      }
     }
   });
 }

@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::int64_t kBlock = 1 << 14;  // elements copied between two steps of the walk
 constexpr std::int64_t kGrain = 1 << 15;  // elements that are worth another thread
-constexpr std::int64_t kTileBytes = 128;  // edge of a transposed tile: whole cache lines on both sides
+
+// Elements along the edge of a transposed tile: whole cache lines on both sides, and the tile stays in the first cache.
+constexpr std::int64_t tile_edge(std::int64_t element) { return std::min<std::int64_t>(128, 256 / element); }
 
 struct Dim {
   std::int64_t size = 1, from = 0, to = 0;
@@ -51,7 +53,7 @@ Plan make_plan(const CopyCall& call, std::int64_t element) {
   }
   if (exchanged) {
     // A narrow side leaves room for a longer one.
-    const std::int64_t edge = kTileBytes / element;
+    const std::int64_t edge = tile_edge(element);
     plan.piece[1] = std::min(dims[1].size, edge);
     plan.piece[0] = std::min(dims[0].size, edge * edge / plan.piece[1]);
     plan.piece[1] = std::min(dims[1].size, edge * edge / plan.piece[0]);
@@ -113,7 +115,7 @@ class Walk {
 // Through a buffer, so that rows a power of two apart do not push each other out of the cache.
 template <class T>
 void copy_tile(const T* from, T* to, Dim first, Dim second) {
-  constexpr std::size_t kEdge = static_cast<std::size_t>(kTileBytes) / sizeof(T);
+  constexpr std::int64_t kEdge = tile_edge(sizeof(T));
   T buffer[kEdge * kEdge];
   const auto row = static_cast<std::size_t>(second.size) * sizeof(T);
   for (std::int64_t i = 0; i < first.size; ++i) std::memcpy(buffer + i * second.size, from + i * first.from, row);

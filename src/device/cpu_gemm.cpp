@@ -76,8 +76,9 @@ void for_batch(const GemmCall& call, One one) {
 
 template <class T>
 void compute(const GemmCall& call, const GemmKernels<T>& kernels) {
-  const Operands<T> x{static_cast<const T*>(call.a), call.lda, call.stride_a, static_cast<const T*>(call.b),
-                      call.ldb, call.stride_b, static_cast<T*>(call.c), call.ldc, call.stride_c};
+  const Operands<T> x{static_cast<const T*>(call.a), call.lda, call.stride_a,
+                      static_cast<const T*>(call.b), call.ldb, call.stride_b,
+                      static_cast<T*>(call.c),       call.ldc, call.stride_c};
   for_batch(call, [&](std::int64_t index) { multiply(kernels, product_of(call, x, index)); });
 }
 
@@ -123,17 +124,13 @@ void compute_widened(const GemmCall& call, const GemmKernels<T>& kernels, Conver
 std::size_t size_of(GemmType type) {
   switch (type) {
     case GemmType::f64:
-    case GemmType::i64:
-      return 8;
+    case GemmType::i64: return 8;
     case GemmType::f32:
-    case GemmType::i32:
-      return 4;
+    case GemmType::i32: return 4;
     case GemmType::f16:
     case GemmType::bf16:
-    case GemmType::i16:
-      return 2;
-    default:
-      return 1;
+    case GemmType::i16: return 2;
+    default: return 1;
   }
 }
 
@@ -156,23 +153,15 @@ void gemm(const GemmCall& call) {
   if (call.k <= 0) return write_zeros(call);
   const GemmTable& kernels = table();
   switch (call.type) {
-    case GemmType::f64:
-      return compute(call, kernels.f64);
-    case GemmType::f32:
-      return compute(call, kernels.f32);
-    case GemmType::f16:
-      return compute_widened(call, kernels.f32, kernels.f16_to_f32, kernels.f32_to_f16);
-    case GemmType::bf16:
-      return compute_widened(call, kernels.f32, kernels.bf16_to_f32, kernels.f32_to_bf16);
-    case GemmType::i64:
-      return compute(call, kernels.u64);
-    case GemmType::i32:
-      return compute(call, kernels.u32);
-    case GemmType::i16:
-      return compute_widened(call, kernels.u32, kernels.u16_to_u32, kernels.u32_to_u16);
+    case GemmType::f64: return compute(call, kernels.f64);
+    case GemmType::f32: return compute(call, kernels.f32);
+    case GemmType::f16: return compute_widened(call, kernels.f32, kernels.f16_to_f32, kernels.f32_to_f16);
+    case GemmType::bf16: return compute_widened(call, kernels.f32, kernels.bf16_to_f32, kernels.f32_to_bf16);
+    case GemmType::i64: return compute(call, kernels.u64);
+    case GemmType::i32: return compute(call, kernels.u32);
+    case GemmType::i16: return compute_widened(call, kernels.u32, kernels.u16_to_u32, kernels.u32_to_u16);
     case GemmType::i8:
-    case GemmType::u8:
-      return compute_widened(call, kernels.u32, kernels.u8_to_u32, kernels.u32_to_u8);
+    case GemmType::u8: return compute_widened(call, kernels.u32, kernels.u8_to_u32, kernels.u32_to_u8);
   }
 }
 

@@ -205,7 +205,7 @@ constexpr int kTile = kBytes / sizeof(T) >= 4 ? 4 : 2;
 // A square of elements: kTile along k of each of kTile lanes become kTile lanes of each of kTile along k.
 template <class T>
 SLUICE_INLINE void transpose_tile(const T* x, int64_t lane_step, T* packed, int64_t width) {
-  using V = Vector<T, kTile<T> * static_cast<int>(sizeof(T))>;
+  using V = Vector<T, kTile<T>* static_cast<int>(sizeof(T))>;
   const V x0 = load<V>(x);
   const V x1 = load<V>(x + lane_step);
   if constexpr (kTile<T> == 2) {
@@ -258,7 +258,8 @@ SLUICE_INLINE void pack_width(int64_t lanes, int64_t k, const T* x, int64_t lane
     i = whole * width;
   }
   for (; i < lanes; i += width) {
-    pack_panel<T>(lanes - i < width ? lanes - i : width, k, x + i * lane_step, lane_step, k_step, width, packed + i * k);
+    pack_panel<T>(lanes - i < width ? lanes - i : width, k, x + i * lane_step, lane_step, k_step, width,
+                  packed + i * k);
   }
 }
 
@@ -411,9 +412,8 @@ void convert(int64_t n, const From* x, To* y) {
 }
 
 template <class T>
-constexpr GemmKernels<T> kKernels{kBlockRows<T>, kBlockColumns,      direct<T>,
-                                  pack<T>,       packed<T>,          times_vector<T>,
-                                  transposed_times_vector<T>};
+constexpr GemmKernels<T> kKernels{
+    kBlockRows<T>, kBlockColumns, direct<T>, pack<T>, packed<T>, times_vector<T>, transposed_times_vector<T>};
 
 constexpr GemmTable kTable{kKernels<double>,
                            kKernels<float>,

@@ -12,18 +12,18 @@ namespace sluice::detail {
 namespace {
 
 constexpr double kDirectWork = 1 << 22;
-constexpr std::int64_t kFew = 32;                // columns or rows
-constexpr std::int64_t kNearBytes = 1 << 18;     // half of the second cache
+constexpr std::int64_t kFew = 32;             // columns or rows
+constexpr std::int64_t kNearBytes = 1 << 18;  // half of the second cache
 constexpr std::int64_t kSlabRows = 512;
 constexpr std::int64_t kSlabDepth = 16;
 constexpr std::int64_t kCopiedSlabDepth = 64;
 constexpr std::int64_t kSlabColumns = 12;
-constexpr double kOneDnnWork = 1 << 26;          // from here oneDNN is worth opening
+constexpr double kOneDnnWork = 1 << 26;  // from here oneDNN is worth opening
 constexpr std::int64_t kOneDnnPanel = 512;
-constexpr std::int64_t kDepth = 256;         // of a packed panel: one panel of A and one of B fit the first cache
-constexpr std::int64_t kTileRows = 192;      // times kDepth: half of the second cache
+constexpr std::int64_t kDepth = 256;     // of a packed panel: one panel of A and one of B fit the first cache
+constexpr std::int64_t kTileRows = 192;  // times kDepth: half of the second cache
 constexpr std::int64_t kTileColumns = 96;
-constexpr std::int64_t kSpan = 4096;         // rows and columns packed at once, which bounds the scratch memory
+constexpr std::int64_t kSpan = 4096;           // rows and columns packed at once, which bounds the scratch memory
 constexpr std::int64_t kVectorSize = 1 << 10;  // elements of a matrix from which 2 or 3 vectors are taken one by one
 constexpr std::int64_t kPartDepth = 2048;
 constexpr std::int64_t kMostParts = 16;
@@ -117,8 +117,7 @@ void multiply_in_slabs(const GemmKernels<T>& kernels, const Product<T>& x) {
 template <class T>
 void multiply_through_copy(const GemmKernels<T>& kernels, const Product<T>& x) {
   const std::int64_t fitting = kNearBytes / 2 / static_cast<std::int64_t>(sizeof(T)) / x.k;
-  const std::int64_t rows =
-      std::min(x.m, std::max<std::int64_t>(fitting / kernels.block_rows, 1) * kernels.block_rows);
+  const std::int64_t rows = std::min(x.m, std::max<std::int64_t>(fitting / kernels.block_rows, 1) * kernels.block_rows);
   const Scratch<T> copy(rows * x.k);
   for (std::int64_t i = 0; i < x.m; i += rows) {
     const std::int64_t count = std::min(rows, x.m - i);
@@ -133,8 +132,9 @@ void multiply_part_directly(const GemmKernels<T>& kernels, Product<T> x) {
   // Every strip of rows reads all of B: so much of it at a time as stays near.
   const std::int64_t fitting = kNearBytes / 2 / static_cast<std::int64_t>(sizeof(T)) / x.k;
   const std::int64_t n = x.n;
-  const std::int64_t columns =
-      x.m <= kernels.block_rows ? n : std::max<std::int64_t>(fitting / kernels.block_columns, 1) * kernels.block_columns;
+  const std::int64_t columns = x.m <= kernels.block_rows
+                                   ? n
+                                   : std::max<std::int64_t>(fitting / kernels.block_columns, 1) * kernels.block_columns;
   for (std::int64_t j = 0; j < n; j += columns) {
     x.n = std::min(columns, n - j);
     if (x.a_row == 1) {
@@ -287,7 +287,7 @@ bool multiply_with_onednn(const Product<float>& x) {
       call.lda = call.transpose_a ? x.a_row : x.a_column;
       call.ldb = call.transpose_b ? x.b_row : x.b_column;
       (by_rows ? call.m : call.n) = count;
-      by_rows ? call.a += first * x.a_row : call.b += first * x.b_column;
+      by_rows ? call.a += first* x.a_row : call.b += first * x.b_column;
       call.c += first * (by_rows ? 1 : x.c_step);
       if (!onednn_sgemm(call)) refused = true;
     }

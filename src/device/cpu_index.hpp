@@ -9,7 +9,8 @@ namespace sluice::detail {
 void cpu_gather(const IndexCall& call);
 
 /// DeviceImpl::scatter_add in host memory. Every output element is summed in the order of the indices, f16 and bf16 in
-/// f32, integers wrapping; the bits do not depend on the number of threads. Throws IndexError before it writes anything.
+/// f32, integers wrapping; the bits do not depend on the number of threads. Throws IndexError before it writes
+/// anything.
 void cpu_scatter_add(const IndexCall& call);
 
 }  // namespace sluice::detail

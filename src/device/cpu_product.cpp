@@ -21,7 +21,7 @@ GemmType gemm_type(DType dtype) {
     case DType::kU8: return GemmType::u8;
     case DType::kBool: break;
   }
-  assert(!"bool is multiplied as i32");
+  assert(false && "bool is multiplied as i32");
   return GemmType::u8;
 }
 

@@ -20,9 +20,7 @@ DynamicLibrary DynamicLibrary::open(std::initializer_list<const char*> names) {
   return library;
 }
 
-void* DynamicLibrary::address(const char* symbol_name) const {
-  return handle_ ? dlsym(handle_, symbol_name) : nullptr;
-}
+void* DynamicLibrary::address(const char* symbol_name) const { return handle_ ? dlsym(handle_, symbol_name) : nullptr; }
 
 void* DynamicLibrary::address_from_inside(const char* symbol_name) const {
   if (!handle_) return nullptr;

@@ -1,6 +1,6 @@
 // Host memory of the CPU device. A small block is one piece of malloc: a header of 64 bytes that ends where the data
-// begins. A large one has its data in the caching allocator and its header in a piece of its own, so that a power of two
-// stays one.
+// begins. A large one has its data in the caching allocator and its header in a piece of its own, so that a power of
+// two stays one.
 #include <cstdlib>
 #include <new>
 

@@ -50,8 +50,8 @@ class OneThread {
 // oneDNN is row-major, where our C is its transpose: C' = op(B)' op(A)'.
 bool call(const OneDnn& library, const SgemmCall& x) {
   const OneThread one(library);
-  return library.sgemm(x.transpose_b ? 'T' : 'N', x.transpose_a ? 'T' : 'N', x.n, x.m, x.k, 1.0f, x.b, x.ldb, x.a, x.lda,
-                       0.0f, x.c, x.ldc) == dnnl::kSuccess;
+  return library.sgemm(x.transpose_b ? 'T' : 'N', x.transpose_a ? 'T' : 'N', x.n, x.m, x.k, 1.0f, x.b, x.ldb, x.a,
+                       x.lda, 0.0f, x.c, x.ldc) == dnnl::kSuccess;
 }
 
 // A small product whose result is known. It also makes oneDNN generate its code now, while fork is held off.
@@ -62,7 +62,8 @@ bool computes_correctly(const OneDnn& library) {
     a[static_cast<std::size_t>(i)] = static_cast<float>(i % 5 - 2);
     b[static_cast<std::size_t>(i)] = static_cast<float>(i % 7 - 3);
   }
-  if (!call(library, {false, true, kSize, kSize, kSize, a.data(), kSize, b.data(), kSize, c.data(), kSize})) return false;
+  if (!call(library, {false, true, kSize, kSize, kSize, a.data(), kSize, b.data(), kSize, c.data(), kSize}))
+    return false;
   for (int j = 0; j < kSize; ++j) {
     for (int i = 0; i < kSize; ++i) {
       int sum = 0;

@@ -1,4 +1,4 @@
-// The vector loops behind random numbers, compiled once per instruction set (random_kernel.cpp); all give the same bits.
+// The vector loops behind random numbers, compiled once per instruction set (random_kernel.cpp); all give equal bits.
 #pragma once
 
 #include <cstdint>

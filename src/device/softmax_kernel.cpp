@@ -21,6 +21,12 @@ KFN float shift_of(float maximum) { return maximum == -K_INF ? K_NAN : maximum; 
 // x - shift; the places of the maximum, infinite or not, are 0.
 KFN float shifted(float x, float shift) { return x == shift ? 0.0f : x - shift; }
 
+// e^x for x <= 0 or NaN; 0 where the result would be denormal.
+KFN float exp_of(float x) {
+  const float e = k_exp_negative(x < -87.34f ? -87.34f : x);
+  return x < -87.34f ? 0.0f : e;
+}
+
 float maximum_of(const float* x, long n) {
   float lane[kLanes];
   long i = 0;
@@ -55,7 +61,7 @@ float sum_of(const float* x, long n) {
 }
 
 void exp_block(const float* __restrict x, float* __restrict y, float shift, long n) {
-  for (long i = 0; i < n; ++i) y[i] = k_exp(shifted(x[i], shift));
+  for (long i = 0; i < n; ++i) y[i] = exp_of(shifted(x[i], shift));
 }
 
 void softmax_column(const float* x, float* y, long n) {
@@ -64,7 +70,7 @@ void softmax_column(const float* x, float* y, long n) {
   for (long i = 0; i < n; i += kBlock) {
     const long length = n - i < kBlock ? n - i : kBlock;
     if (x == y) {
-      for (long j = 0; j < length; ++j) y[i + j] = k_exp(shifted(y[i + j], shift));
+      for (long j = 0; j < length; ++j) y[i + j] = exp_of(shifted(y[i + j], shift));
     } else {
       exp_block(x + i, y + i, shift, length);
     }
@@ -100,7 +106,7 @@ void short_columns(const float* x, float* y, long length, long count) {
     const float shift = shift_of(maximum);
     for (long i = 0; i < length; ++i) differences[j * length + i] = shifted(x[j * length + i], shift);
   }
-  for (long i = 0; i < length * count; ++i) exponentials[i] = k_exp(differences[i]);
+  for (long i = 0; i < length * count; ++i) exponentials[i] = exp_of(differences[i]);
   for (long j = 0; j < count; ++j) {
     const float* e = exponentials + j * length;
     float sum = 0.0f;
@@ -142,7 +148,7 @@ void exp_rows(const float* x, float* y, const float* shift, double* sum, long wi
     const float* from = x + i * stride;
     float* to = y + i * stride;
     for (long j = 0; j < width; ++j) {
-      const float e = k_exp(shifted(from[j], shift[j]));
+      const float e = exp_of(shifted(from[j], shift[j]));
       if constexpr (!is_log) to[j] = e;
       part[j] += e;
     }

@@ -14,8 +14,7 @@ namespace sluice::detail {
 class RangeBody {
  public:
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, RangeBody> &&
-             std::is_invocable_v<F&, std::int64_t, std::int64_t>)
+    requires(!std::is_same_v<std::remove_cvref_t<F>, RangeBody> && std::is_invocable_v<F&, std::int64_t, std::int64_t>)
   RangeBody(F&& body)  // NOLINT(google-explicit-constructor): a lambda is passed where a RangeBody is expected
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(body)))),
         call_([](void* object, std::int64_t begin, std::int64_t end) {

@@ -1,0 +1,26 @@
+// Compression, for tests of what decompresses.
+#pragma once
+
+#include <zlib.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace sluice::tests {
+
+inline std::string gzip(const std::string& content) {
+  z_stream stream{};
+  if (deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK) throw std::runtime_error("zlib");
+  std::string result(deflateBound(&stream, content.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+  stream.avail_in = static_cast<uInt>(content.size());
+  stream.next_out = reinterpret_cast<Bytef*>(result.data());
+  stream.avail_out = static_cast<uInt>(result.size());
+  const int status = deflate(&stream, Z_FINISH);
+  result.resize(stream.total_out);
+  deflateEnd(&stream);
+  if (status != Z_STREAM_END) throw std::runtime_error("zlib");
+  return result;
+}
+
+}  // namespace sluice::tests
