@@ -27,7 +27,8 @@ struct Case {
 sluice::Tensor ours_of(const torch::Tensor& x) {
   // Row-major sizes reversed are column-major sizes: the same bytes, the same numbers.
   std::vector<std::int64_t> sizes(x.sizes().rbegin(), x.sizes().rend());
-  return sluice::from(std::span(x.data_ptr<float>(), static_cast<std::size_t>(x.numel())).subspan(0), sluice::Shape(sizes));
+  return sluice::from(std::span<const float>(x.data_ptr<float>(), static_cast<std::size_t>(x.numel())),
+                      sluice::Shape(sizes));
 }
 
 /// Seconds to copy `bytes` of memory with all threads: half of the traffic is reads, half writes.

@@ -178,8 +178,12 @@ TEST(Checkpoint, OneErrorNamesEverythingAndNothingChanges) {
   const TemporaryFolder folder;
   const std::string path = folder / "other.safetensors";
   detail::write_safetensors(path,
-                            {{"first.weight", zeros({2, 3})}, {"first.bias", zeros({3}, f64)}, {"surplus", zeros({1})},
-                             {"rest.0.bias", zeros({3})}, {"rest.1.weight", zeros({3, 2})}, {"mean", zeros({4}, f64)}},
+                            {{"first.weight", zeros({2, 3})},
+                             {"first.bias", zeros({3}, f64)},
+                             {"surplus", zeros({1})},
+                             {"rest.0.bias", zeros({3})},
+                             {"rest.1.weight", zeros({3, 2})},
+                             {"mean", zeros({4}, f64)}},
                             {});
   Net net;
   const Net before = net;
@@ -203,7 +207,8 @@ TEST(Checkpoint, OtherModels) {
   const auto model = std::tuple(shared, shared, std::optional<Tensor>(randn({2})), randn({}));
   save(path, model);
   EXPECT_EQ(read_tensors(path).size(), 3u);
-  auto other = std::tuple(std::make_shared<Part>(), std::shared_ptr<Part>(), std::optional<Tensor>(zeros({2})), randn({}));
+  auto other =
+      std::tuple(std::make_shared<Part>(), std::shared_ptr<Part>(), std::optional<Tensor>(zeros({2})), randn({}));
   load(path, other);
   EXPECT_TRUE(equal(std::get<0>(other)->weight, shared->weight));
   EXPECT_TRUE(equal(*std::get<2>(other), *std::get<2>(model)));

@@ -40,9 +40,10 @@ TEST(Csv, RowsAreObservations) {
 
 TEST(Csv, WaysToWriteIt) {
   const std::vector<float> expected{1, 2, 3, 4};
-  for (const std::string& text :
-       {"1,2\n3,4", "1,2\r\n3,4\r\n", "\n1,2\n\n3,4\n\n", " 1 ,\t2\n3 , +4 \n", "\xEF\xBB\xBF" "1,2\n3,4\n",
-        "a,b\n1,2\n3,4\n", "\"1\",2\n\"3\" , \"4\"\n", "\"a,\"\"b\"\"\",c\n1,2\n3,4\n"}) {
+  for (const std::string text : {"1,2\n3,4", "1,2\r\n3,4\r\n", "\n1,2\n\n3,4\n\n", " 1 ,\t2\n3 , +4 \n",
+                                 "\xEF\xBB\xBF"
+                                 "1,2\n3,4\n",
+                                 "a,b\n1,2\n3,4\n", "\"1\",2\n\"3\" , \"4\"\n", "\"a,\"\"b\"\"\",c\n1,2\n3,4\n"}) {
     const Tensor x = parse(text);
     EXPECT_EQ(x.shape(), (Shape{2, 2})) << text;
     EXPECT_EQ(x.to_vector<float>(), expected) << text;

@@ -282,7 +282,8 @@ struct Squares {
 };
 
 TEST(DataLoader, ClassesThatMakeBatches) {
-  EXPECT_EQ(batches_of(DataLoader(Squares{}, {.batchsize = 4})), (std::vector<Numbers>{{0, 1, 4, 9}, {16, 25, 36, 49}, {64, 81}}));
+  EXPECT_EQ(batches_of(DataLoader(Squares{}, {.batchsize = 4})),
+            (std::vector<Numbers>{{0, 1, 4, 9}, {16, 25, 36, 49}, {64, 81}}));
   EXPECT_EQ(sluice::getobs(Squares{}, 3).item<std::int64_t>(), 9);
 }
 

@@ -39,7 +39,7 @@ struct Inner {
 
 class Private {
   Tensor hidden_;
-  double ignored_ = 1;
+  Tensor unlisted_;  // so not visited
 
  public:
   Inner inner;
@@ -47,13 +47,13 @@ class Private {
   Counter counter;
   Mode mode = Mode::automatic;
   Target target;
-  SLUICE_FIELDS(hidden_, inner, running , counter,mode, this->target)
+  SLUICE_FIELDS(hidden_, inner, running, counter, mode, this->target)
 };
 
 TEST(Fields, NamesGiveDottedPathsInOrder) {
   Private model;
-  EXPECT_EQ(list(model), (Paths{"t:hidden_", "t:inner.weight", "t:inner.bias", "b:running", "c:counter", "m:mode",
-                                "d:target"}));
+  EXPECT_EQ(list(model),
+            (Paths{"t:hidden_", "t:inner.weight", "t:inner.bias", "b:running", "c:counter", "m:mode", "d:target"}));
 }
 
 TEST(Fields, ContainersAreFollowed) {
@@ -72,9 +72,9 @@ TEST(Fields, ContainersAreFollowed) {
   model.present = Tensor();
   model.dictionary["b"] = Tensor();
   model.dictionary["a"] = Tensor();
-  EXPECT_EQ(list(model), (Paths{"t:layers.0.weight", "t:layers.0.bias", "t:layers.1.weight", "t:layers.1.bias", "t:pair.0",
-                                "t:pair.1", "t:three.0", "b:three.2", "t:named.1", "t:present", "t:dictionary.a",
-                                "t:dictionary.b"}));
+  EXPECT_EQ(list(model), (Paths{"t:layers.0.weight", "t:layers.0.bias", "t:layers.1.weight", "t:layers.1.bias",
+                                "t:pair.0", "t:pair.1", "t:three.0", "b:three.2", "t:named.1", "t:present",
+                                "t:dictionary.a", "t:dictionary.b"}));
   model.owned = std::make_unique<Inner>();
   EXPECT_EQ(list(model).back(), "t:owned.bias");
 }

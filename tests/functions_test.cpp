@@ -35,16 +35,20 @@ const std::vector<Case>& cases() {
       of(hardsigmoid, [](Real x) { return std::clamp((x + 3) / 6, 0.0, 1.0); }),
       of(logsigmoid, [](Real x) { return x < -700 ? x : -std::log1p(std::exp(-x)); }),
       of(hardtanh, [](Real x) { return std::clamp(x, -1.0, 1.0); }),
-      of(relu, [](Real x) { return x > 0 ? x : 0; }, false),
-      of(leakyrelu, [](Real x) { return x > 0 ? x : 0.01 * x; }, false),
-      of(relu6, [](Real x) { return std::clamp(x, 0.0, 6.0); }, false),
+      of(
+          relu, [](Real x) { return x > 0 ? x : 0; }, false),
+      of(
+          leakyrelu, [](Real x) { return x > 0 ? x : 0.01 * x; }, false),
+      of(
+          relu6, [](Real x) { return std::clamp(x, 0.0, 6.0); }, false),
       of(elu, [](Real x) { return x > 0 ? x : std::expm1(x); }),
       of(gelu, [](Real x) { return x * sigma(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)); }),
       of(gelu_erf, [](Real x) { return x / 2 * std::erfc(-x / std::sqrt(2)); }),
       of(swish, [](Real x) { return x * sigma(x); }),
       of(hardswish, [](Real x) { return x * std::clamp((x + 3) / 6, 0.0, 1.0); }),
       of(lisht, [](Real x) { return x * std::tanh(x); }),
-      of(selu, [](Real x) { return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * std::expm1(x)); }, false),
+      of(
+          selu, [](Real x) { return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * std::expm1(x)); }, false),
       of(celu, [](Real x) { return x > 0 ? x : std::expm1(x); }),
       of(trelu, [](Real x) { return x > 1 ? x : 0; }),
       of(softsign, [](Real x) { return x / (1 + std::abs(x)); }),
@@ -52,13 +56,15 @@ const std::vector<Case>& cases() {
       of(logcosh, [](Real x) { return std::abs(x) > 300 ? std::abs(x) - std::log(2) : std::log(std::cosh(x)); }),
       of(mish, [](Real x) { return x * std::tanh(x > 700 ? x : std::log1p(std::exp(x))); }),
       of(tanhshrink, [](Real x) { return x - std::tanh(x); }),
-      of(softshrink, [](Real x) { return x > 0.5 ? x - 0.5 : x < -0.5 ? x + 0.5 : 0; }),
+      of(softshrink, [](Real x) { return x > 0.5    ? x - 0.5
+                                         : x < -0.5 ? x + 0.5
+                                                    : 0; }),
   };
   return list;
 }
 
-const std::vector<Real> kArguments{-1000, -90, -30, -8.1, -5.5, -2.7, -1.3, -0.7, -0.1, -1e-3, 1e-3,
-                                   0.2,   0.8, 1.4, 2.6,  4.5,  7.2,  20,   89,   1000};
+const std::vector<Real> kArguments{-1000, -90, -30, -8.1, -5.5, -2.7, -1.3, -0.7, -0.1, -1e-3,
+                                   1e-3,  0.2, 0.8, 1.4,  2.6,  4.5,  7.2,  20,   89,   1000};
 
 Tensor derivative_of(const Case& each, const Tensor& x) {
   return gradient([&](const Tensor& t) { return sum(each.function(t)); }, x);

@@ -44,9 +44,9 @@ void expect_normal(const Tensor& x, double std) {
 class Init : public ::testing::Test {
  protected:
   Generator generator{42};
-  const Shape matrix{80, 120};      // fan in 120, fan out 80
-  const Shape conv{3, 5, 16, 32};   // fan in 15 * 16, fan out 15 * 32
-  const Shape vector{10000};        // fan in 1, fan out 10000
+  const Shape matrix{80, 120};     // fan in 120, fan out 80
+  const Shape conv{3, 5, 16, 32};  // fan in 15 * 16, fan out 15 * 32
+  const Shape vector{10000};       // fan in 1, fan out 10000
 };
 
 TEST_F(Init, GlorotDependsOnBothFans) {

@@ -201,7 +201,8 @@ TEST(Dropout, AModelThatIsNotConstGoesOn) {
 }
 
 TEST(Chain, CallsItsLayersInOrder) {
-  const Chain model(Dense(3, 4, relu), [](const Tensor& x) { return x * 2; }, softmax, flatten);
+  const Chain model(
+      Dense(3, 4, relu), [](const Tensor& x) { return x * 2; }, softmax, flatten);
   const Tensor x = randn({3, 5});
   const Tensor expected = softmax(model.get<0>()(x) * 2);
   EXPECT_TRUE(equal(model(x), expected));

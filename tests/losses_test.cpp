@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sluice/model.hpp"
 #include "tests/finite_differences.hpp"
 
 namespace sluice {
@@ -75,7 +76,11 @@ TEST(Losses, EpsilonKeepsLogarithmsFinite) {
   EXPECT_NEAR(value(crossentropy(p, t)), -std::log(std::numeric_limits<float>::epsilon()), 1e-4);
   EXPECT_EQ(value(crossentropy(p, t, {.eps = 0})), kInf);
   EXPECT_EQ(value(crossentropy(p, tensor({{0.0}, {1.0}}), {.eps = 0})), 0);  // 0 log 0 = 0
-  EXPECT_TRUE(equal(gradient_of([](const Tensor& x) { return crossentropy(x, tensor({{0.0}, {1.0}}), {.eps = 0}); }, p),
+  EXPECT_TRUE(equal(gradient_of(
+                        [](const Tensor& x) {
+                          return crossentropy(x, tensor({{0.0}, {1.0}}), {.eps = 0});
+                        },
+                        p),
                     tensor({{0.0}, {-1.0}})));
   EXPECT_NEAR(value(crossentropy(f64(p), f64(t))), -std::log(std::numeric_limits<double>::epsilon()), 1e-9);
   EXPECT_NEAR(value(crossentropy(f16(p), f16(t))), -std::log(0x1p-10), 1e-2);
@@ -94,7 +99,8 @@ TEST(LogitCrossEntropy, IsRightForLogitsOfAnySize) {
   const Tensor x = tensor({{1e4, -1e4, 1e4}, {-1e4, -1e4, 0.0}, {0.0, -1e4, -1e4}});
   const Tensor y = tensor({{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}});
   EXPECT_TRUE(allclose(logitcrossentropy(x, y, {.agg = Aggregate::none}), tensor({{0.0, std::log(3.0), 2e4}})));
-  const Tensor slope = gradient_of([&](const Tensor& t) { return logitcrossentropy(t, y, {.agg = Aggregate::sum}); }, x);
+  const Tensor slope =
+      gradient_of([&](const Tensor& t) { return logitcrossentropy(t, y, {.agg = Aggregate::sum}); }, x);
   const double third = 1.0 / 3;
   EXPECT_TRUE(allclose(slope, tensor({{0.0, third, 1.0}, {0.0, third - 1, 0.0}, {0.0, third, -1.0}}), 1e-5, 1e-6));
 }
@@ -186,8 +192,8 @@ TEST(Losses, NeverBroadcast) {
   EXPECT_THROW(crossentropy(a, b), ShapeError);
   EXPECT_THROW(kldivergence(a, b), ShapeError);
   EXPECT_THROW(logitcrossentropy(a, b), ShapeError);
-  EXPECT_THROW(logitcrossentropy(a, ones({2})), ShapeError);            // labels are integers
-  EXPECT_THROW(logitcrossentropy(a, tensor({0, 1, 2})), ShapeError);    // one per column
+  EXPECT_THROW(logitcrossentropy(a, ones({2})), ShapeError);          // labels are integers
+  EXPECT_THROW(logitcrossentropy(a, tensor({0, 1, 2})), ShapeError);  // one per column
   EXPECT_THROW(logitcrossentropy(a, tensor({0, 1}), {.dim = 2}), IndexError);
 }
 

@@ -64,9 +64,12 @@ TEST(OneHot, ValuesThatAreNoLabel) {
     EXPECT_NE(message.find("Value " + std::to_string(wrong) + " not found in labels"), std::string::npos) << message;
     EXPECT_THROW(onehotbatch(from(Numbers{0, wrong}), 4), IndexError);
   }
-  EXPECT_NE(message_of([] { onehotbatch(std::vector<std::string>{"x"}, {"a"}); }).find("Value \"x\" not found in labels"),
-            std::string::npos);
-  EXPECT_NE(message_of([] { onehotbatch(std::vector<int>{9}, {1, 2}); }).find("Value 9 not found in labels"),
+  EXPECT_NE(
+      message_of([] { onehotbatch(std::vector<std::string>{"x"}, {"a"}); }).find("Value \"x\" not found in labels"),
+      std::string::npos);
+  EXPECT_NE(message_of([] {
+              onehotbatch(std::vector<int>{9}, {1, 2});
+            }).find("Value 9 not found in labels"),
             std::string::npos);
   EXPECT_THROW(onehot(3, 3), IndexError);
   EXPECT_THROW(onehotbatch(arange(2), -1), ArgumentError);

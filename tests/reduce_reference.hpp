@@ -77,13 +77,18 @@ inline std::vector<std::size_t> targets(const Shape& shape, int mask) {
   return result;
 }
 
-/// Folds `values` over the dimensions of `mask` in order.
-inline std::vector<double> folded(const std::vector<double>& values, const Shape& shape, int mask, double start,
-                                  const std::function<double(double, double)>& combine) {
-  std::vector<double> result(static_cast<std::size_t>(kept_shape(shape, mask).numel()), start);
-  const std::vector<std::size_t> target = targets(shape, mask);
+/// Folds `values` over the dimensions of `mask` in order; `target` is targets(shape, mask).
+template <class F>
+std::vector<double> folded(const std::vector<double>& values, const std::vector<std::size_t>& target, const Shape& kept,
+                           double start, F combine) {
+  std::vector<double> result(static_cast<std::size_t>(kept.numel()), start);
   for (std::size_t i = 0; i < values.size(); ++i) result[target[i]] = combine(result[target[i]], values[i]);
   return result;
+}
+
+template <class F>
+std::vector<double> folded(const std::vector<double>& values, const Shape& shape, int mask, double start, F combine) {
+  return folded(values, targets(shape, mask), kept_shape(shape, mask), start, combine);
 }
 
 /// Equal, or both NaN, or within `tolerance` relative to the larger of 1 and the expected value.

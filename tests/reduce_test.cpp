@@ -21,12 +21,13 @@ void check_all(const Tensor& x, int mask) {
   const Shape& shape = x.shape();
   const Dims dims(dims_of(mask, shape.rank()));
   const Shape kept = kept_shape(shape, mask);
+  const std::vector<std::size_t> target = targets(shape, mask);
   const std::int64_t length = kept.numel() == 0 ? 1 : shape.numel() / kept.numel();
   const std::string what = to_string(shape) + " " + std::string(x.dtype().name()) + " dims " + std::to_string(mask);
   const DType summed = x.dtype().is_floating() ? x.dtype() : i64;
   const double tolerance = x.dtype() == f16 ? 1e-3 : x.dtype() == bf16 ? 8e-3 : x.dtype() == f32 ? 1e-6 : 1e-15;
 
-  const std::vector<double> sums = folded(values, shape, mask, 0, std::plus<>());
+  const std::vector<double> sums = folded(values, target, kept, 0, std::plus<>());
   const Tensor s = sum(x, dims);
   EXPECT_EQ(s.shape(), kept) << what;
   EXPECT_EQ(s.dtype(), summed) << what;
@@ -39,17 +40,17 @@ void check_all(const Tensor& x, int mask) {
   expect_close(doubles(m), means, std::max(tolerance, x.dtype() == f64 ? 0.0 : 1e-6), "mean " + what);
 
   if (length <= 20) {
-    expect_close(doubles(prod(x, dims)), folded(values, shape, mask, 1, std::multiplies<>()), tolerance,
+    expect_close(doubles(prod(x, dims)), folded(values, target, kept, 1, std::multiplies<>()), tolerance,
                  "prod " + what);
   }
   if (shape.numel() == 0) return;
   const Tensor greatest = maximum(x, dims);
   EXPECT_EQ(greatest.dtype(), x.dtype()) << what;
-  expect_close(doubles(greatest), folded(values, shape, mask, -kInf, greater), 0, "max " + what);
-  expect_close(doubles(minimum(x, dims)), folded(values, shape, mask, kInf, lesser), 0, "min " + what);
-  std::vector<double> truths = folded(values, shape, mask, 1, [](double a, double b) { return a * (b != 0); });
+  expect_close(doubles(greatest), folded(values, target, kept, -kInf, greater), 0, "max " + what);
+  expect_close(doubles(minimum(x, dims)), folded(values, target, kept, kInf, lesser), 0, "min " + what);
+  std::vector<double> truths = folded(values, target, kept, 1, [](double a, double b) { return a * (b != 0); });
   expect_close(doubles(all(x, dims)), truths, 0, "all " + what);
-  truths = folded(values, shape, mask, 0, [](double a, double b) { return a + (b != 0) > 0; });
+  truths = folded(values, target, kept, 0, [](double a, double b) { return a + (b != 0) > 0; });
   expect_close(doubles(any(x, dims)), truths, 0, "any " + what);
 }
 
@@ -68,11 +69,10 @@ TEST(Reduce, AgreesWithALoopForAllShapesDimensionsAndTypes) {
 
 TEST(Reduce, AgreesWithALoopForLargeTensors) {
   std::mt19937 random(2);
-  const Shape shapes[] = {{200003},         {3, 70001},      {70001, 3},      {1500, 130},
-                          {130, 1500},      {7, 9, 2003},    {2003, 3, 7},    {2, 3, 4, 5, 601},
-                          {2, 3000, 2, 21}, {600, 2, 2, 70}, {1, 5000, 1, 30}};
+  const Shape shapes[] = {{200003},    {3, 70001},   {70001, 3},   {1500, 130},
+                          {130, 1500}, {7, 9, 2003}, {2003, 3, 7}, {2, 3000, 2, 21}};
   for (const Shape& shape : shapes) {
-    for (const DType dtype : {f32, f64, i64, i32, f16, u8}) {
+    for (const DType dtype : {f32, f64, i64, f16, i32}) {
       // Halves would overflow or round their sums; a few non-zero elements keep those exact.
       Tensor x = small_numbers(shape, dtype, random);
       if (dtype == f16) x = cast(x * cast(rand(shape, f32, {3, 4}) < 0.01, f16), f16);

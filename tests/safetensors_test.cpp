@@ -3,6 +3,8 @@
 
 #include <bit>
 #include <chrono>
+#include <cstring>
+#include <map>
 
 #include "sluice/checkpoint.hpp"
 #include "sluice/ops.hpp"
@@ -54,11 +56,14 @@ std::string two(const std::string& a, const std::string& b, std::size_t data) {
 TEST(Safetensors, ReadsWhatOthersWrite) {
   const TemporaryFolder folder;
   std::string data;
-  for (const float value : {1.f, 2.f, 3.f, 4.f, 5.f, 6.f}) data.append(std::bit_cast<std::array<char, 4>>(value).data(), 4);
+  for (const float value : {1.f, 2.f, 3.f, 4.f, 5.f, 6.f})
+    data.append(std::bit_cast<std::array<char, 4>>(value).data(), 4);
   data += std::string("\x01\x00\xff\xff\xff\xff", 6);
   // Keys and tensors in any order, blanks, metadata of someone else.
-  const std::string header = R"({"__metadata__": {"format": "pt"}, "flags": {"data_offsets": [24, 26], "dtype": "BOOL", "shape": [2]},
-      "weight": )" + tensor_of("F32", "2,3", "0,24") + R"(, "n": )" + tensor_of("I32", "", "26,30") + "}   ";
+  const std::string header =
+      R"({"__metadata__": {"format": "pt"}, "flags": {"data_offsets": [24, 26], "dtype": "BOOL", "shape": [2]},
+      "weight": )" +
+      tensor_of("F32", "2,3", "0,24") + R"(, "n": )" + tensor_of("I32", "", "26,30") + "}   ";
   const NamedTensors tensors = read_tensors(folder.write("x.safetensors", file_of(header, data)));
   ASSERT_EQ(tensors.size(), 3u);
   EXPECT_EQ(tensors[0].first, "weight");
@@ -189,7 +194,8 @@ TEST(Safetensors, ShapesThatLie) {
   expect_refused(file_of(R"({"layer.weight":)" + tensor_of("F8_E4M3", "4", "0,4") + "}", "abcd"),
                  "tensor \"layer.weight\": element type \"F8_E4M3\" of the data at offset 0");
   expect_refused(file_of(R"({"a":)" + tensor_of("F8_E4M3", "4", "0,9") + "}", "abcd"), "go beyond");
-  expect_refused(file_of(R"({"a":)" + tensor_of("BOOL", "4", "0,4") + "}", std::string("\0\1\2\0", 4)), "its byte 2 is 2");
+  expect_refused(file_of(R"({"a":)" + tensor_of("BOOL", "4", "0,4") + "}", std::string("\0\1\2\0", 4)),
+                 "its byte 2 is 2");
 }
 
 TEST(Safetensors, HostileHeadersAreQuick) {
@@ -199,7 +205,7 @@ TEST(Safetensors, HostileHeadersAreQuick) {
   expect_refused(file_of(deep, ""), "expected an object");
   std::string objects;
   for (int i = 0; i < 100'000; ++i) objects += R"({"a":)";
-  expect_refused(file_of(objects, ""), "an object");
+  expect_refused(file_of(objects, ""), "tensor \"a\" has \"a\"");
   std::string shape = R"({"a":{"dtype":"F32","shape":[1)";
   for (int i = 0; i < 1'000'000; ++i) shape += ",1";
   expect_refused(file_of(shape, ""), "more than 8");
@@ -222,7 +228,9 @@ TEST(Safetensors, TheCollectionOfMalformedFiles) {
       found = error.what();
     }
     EXPECT_EQ(found.empty(), verdict == "accept") << name << ": " << found;
-    if (name == "st_dup_key.safetensors") EXPECT_NE(found.find("duplicate"), std::string::npos) << found;
+    if (name == "st_dup_key.safetensors") {
+      EXPECT_NE(found.find("duplicate"), std::string::npos) << found;
+    }
   }
   EXPECT_GE(count, 17);
 }

@@ -17,15 +17,15 @@ SLUICE_API void load_model(const std::string& path, ModelRef model);
 
 namespace sluice::inline v0 {
 
-/// Writes the tensors of `model` to `path`, which ends in .safetensors. The file appears, or replaces an older one, whole
-/// or not at all. Throws FileError when it cannot be written.
+/// Writes the tensors of `model` to `path`, which ends in .safetensors. The file appears, or replaces an older one,
+/// whole or not at all. Throws FileError when it cannot be written.
 template <class M>
 void save(const std::string& path, const M& model) {
   detail::save_model(path, detail::model_ref<detail::Names::required>(model));
 }
 
-/// Replaces the tensors of `model` by those of a file, each on the device it was on. All or nothing: where names, sizes or
-/// element types differ, or the file is damaged, one FileError says what is wrong and the model is as before.
+/// Replaces the tensors of `model` by those of a file, each on the device it was on. All or nothing: where names, sizes
+/// or element types differ, or the file is damaged, one FileError says what is wrong and the model is as before.
 template <class M>
 void load(const std::string& path, M& model) {
   detail::load_model(path, detail::model_ref<detail::Names::required>(model));

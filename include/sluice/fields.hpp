@@ -7,9 +7,10 @@
 //     SLUICE_FIELDS(hidden, out)   // names, for printing and checkpoints
 //   };
 //
-// `visit` walks the fields depth first and shows every leaf to a LeafVisitor. Followed: structs, std::vector, array, tuple,
-// pair, optional, map<std::string, ...>, shared_ptr and unique_ptr. Kept as they are: numbers, strings, enums, generators,
-// function pointers, functions without state. Anything else does not compile, so that nothing is silently left behind.
+// `visit` walks the fields depth first and shows every leaf to a LeafVisitor. Followed: structs, std::vector, array,
+// tuple, pair, optional, map<std::string, ...>, shared_ptr and unique_ptr. Kept as they are: numbers, strings, enums,
+// generators, function pointers, functions without state. Anything else does not compile, so that nothing is silently
+// left behind.
 #pragma once
 
 #include <array>
@@ -29,10 +30,10 @@
 
 /// Names the fields of a model: SLUICE_FIELDS(hidden, out), after the fields. Only what is listed is moved, trained and
 /// saved; SLUICE_FIELDS() makes a class a value without tensors.
-#define SLUICE_FIELDS(...)                                                             \
-  auto sluice_fields() { return std::tie(__VA_ARGS__); }                               \
-  static constexpr std::string_view sluice_field_names() { return #__VA_ARGS__; }      \
-  void sluice_declares_fields() const {}                                               \
+#define SLUICE_FIELDS(...)                                                        \
+  auto sluice_fields() { return std::tie(__VA_ARGS__); }                          \
+  static constexpr std::string_view sluice_field_names() { return #__VA_ARGS__; } \
+  void sluice_declares_fields() const {}                                          \
   friend struct ::sluice::detail::FieldAccess;
 
 namespace sluice::detail {
@@ -66,8 +67,26 @@ struct FieldAccess {
 enum class Names : std::uint8_t { optional, required };
 
 enum class FieldKind : std::uint8_t {
-  tensor, buffer, counter, mode, target, kept, named, aggregate, list, tuple, dictionary, optional, shared, unique,
-  erased, function_pointer, c_array, pointer, derived, unknown
+  tensor,
+  buffer,
+  counter,
+  mode,
+  target,
+  kept,
+  named,
+  aggregate,
+  list,
+  tuple,
+  dictionary,
+  optional,
+  shared,
+  unique,
+  erased,
+  function_pointer,
+  c_array,
+  pointer,
+  derived,
+  unknown
 };
 
 template <class T>
@@ -195,9 +214,14 @@ template <class T>
 constexpr Describe describe_of() {
   if constexpr (kind_of<T>() == FieldKind::function_pointer) {
     return [](const void* f) { return function_name(reinterpret_cast<void (*)()>(*static_cast<const T*>(f))); };
-  } else if constexpr (requires(const T& value) { { value.describe() } -> std::convertible_to<std::string>; }) {
+  } else if constexpr (requires(const T& value) {
+                         { value.describe() } -> std::convertible_to<std::string>;
+                       }) {
     return [](const void* value) -> std::string { return static_cast<const T*>(value)->describe(); };
-  } else if constexpr (requires(const T& value) { value.function; { value.label } -> std::convertible_to<const char*>; }) {
+  } else if constexpr (requires(const T& value) {
+                         value.function;
+                         { value.label } -> std::convertible_to<const char*>;
+                       }) {
     return [](const void* value) { return std::string(static_cast<const T*>(value)->label); };
   } else if constexpr (std::is_empty_v<T> && kind_of<T>() == FieldKind::kept) {
     return [](const void*) { return std::string("<function>"); };

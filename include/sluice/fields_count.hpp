@@ -1,5 +1,5 @@
-// The fields of a plain aggregate without SLUICE_FIELDS: counted by how many initialisers fit between its braces, reached
-// by structured bindings.
+// The fields of a plain aggregate without SLUICE_FIELDS: counted by how many initialisers fit between its braces,
+// reached by structured bindings.
 #pragma once
 
 #include <array>
@@ -38,8 +38,8 @@ constexpr std::size_t count_initialisers() {
   else return count_initialisers<T, N - 1>();
 }
 
-/// A C array takes one initialiser per element without braces of its own, but {} fills all of it: where {} leaves room for
-/// fewer initialisers than a single one does, an array begins.
+/// A C array takes one initialiser per element without braces of its own, but {} fills all of it: where {} leaves room
+/// for fewer initialisers than a single one does, an array begins.
 template <class T, std::size_t N, std::size_t I = 0>
 constexpr bool has_c_array() {
   if constexpr (I >= N) {

@@ -73,8 +73,8 @@ struct Part {
   std::int64_t index;     ///< place among its siblings
   std::string_view type;  ///< "Net"; empty for sequences
   const void* object;
-  Describe describe;      ///< null where the value has no line of its own
-  bool sequence;          ///< std::vector, array, tuple, pair or map
+  Describe describe;  ///< null where the value has no line of its own
+  bool sequence;      ///< std::vector, array, tuple, pair or map
 };
 
 /// Is shown the leaves of a model by `visit`.

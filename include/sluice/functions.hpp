@@ -1,8 +1,8 @@
 // Activation functions and what else is used as a layer without parameters.
 //
-// Each is a Pointwise object: relu(tensor) is one pass, relu(expr) becomes part of a program, and Dense(64, 32, relu) is
-// one pass with its bias. tanh, exp and the like are functions (expr.hpp, ops.hpp) and are used the same way. All are right
-// to rounding for large arguments, where neither values nor gradients overflow, and pass NaN on.
+// Each is a Pointwise object: relu(tensor) is one pass, relu(expr) becomes part of a program, and Dense(64, 32, relu)
+// is one pass with its bias. tanh, exp and the like are functions (expr.hpp, ops.hpp) and are used the same way. All
+// are right to rounding for large arguments, where neither values nor gradients overflow, and pass NaN on.
 #pragma once
 
 #include <string>
@@ -42,8 +42,7 @@ inline constexpr Pointwise hardtanh{[](Expr x) { return clamp(x, -1, 1); }, "har
 /// max(x, 0)
 inline constexpr Pointwise relu{[](Expr x) { return max(x, 0); }, "relu"};
 /// x, or slope * x below 0; the derivative at 0 is the slope.
-inline constexpr Pointwise leakyrelu{[](Expr x, Expr slope = 0.01) { return where(x > 0, x, slope * x); },
-                                     "leakyrelu"};
+inline constexpr Pointwise leakyrelu{[](Expr x, Expr slope = 0.01) { return where(x > 0, x, slope * x); }, "leakyrelu"};
 /// x within 0 and 6
 inline constexpr Pointwise relu6{[](Expr x) { return clamp(x, 0, 6); }, "relu6"};
 /// x, or alpha * (exp(x) - 1) below 0
@@ -51,14 +50,14 @@ inline constexpr Pointwise elu{
     [](Expr x, Expr alpha = 1) { return where(x > 0, x, alpha * expm1(detail::negative_part(x))); }, "elu"};
 /// x times the normal distribution function, by tanh: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 inline constexpr Pointwise gelu{[](Expr x) {
-                                  const Expr c = clamp(x, -10, 10);  // its cube must not overflow
+                                  const Expr c = clamp(x, -100, 100);  // its cube must not overflow
                                   const Expr u = 1.5957691216057308 * c * (1 + 0.044715 * c * c);
                                   return detail::gated(x, detail::sigmoid_of(u));
                                 },
                                 "gelu"};
 /// x times the normal distribution function: 0.5 x (1 + erf(x / sqrt(2)))
-inline constexpr Pointwise gelu_erf{
-    [](Expr x) { return detail::gated(x, 0.5 * (1 + erf(0.7071067811865476 * x))); }, "gelu_erf"};
+inline constexpr Pointwise gelu_erf{[](Expr x) { return detail::gated(x, 0.5 * (1 + erf(0.7071067811865476 * x))); },
+                                    "gelu_erf"};
 /// x * sigmoid(x)
 inline constexpr Pointwise swish{[](Expr x) { return detail::gated(x, detail::sigmoid_of(x)); }, "swish"};
 /// x * hardsigmoid(x)
@@ -66,11 +65,9 @@ inline constexpr Pointwise hardswish{[](Expr x) { return detail::gated(x, clamp(
 /// x * tanh(x)
 inline constexpr Pointwise lisht{[](Expr x) { return x * tanh(x); }, "lisht"};
 /// Scaled so that a layer of normal inputs gives normal outputs.
-inline constexpr Pointwise selu{[](Expr x) {
-                                  return 1.0507009873554805 *
-                                         where(x > 0, x, 1.6732632423543772 * expm1(detail::negative_part(x)));
-                                },
-                                "selu"};
+inline constexpr Pointwise selu{
+    [](Expr x) { return 1.0507009873554805 * where(x > 0, x, 1.6732632423543772 * expm1(detail::negative_part(x))); },
+    "selu"};
 /// x, or alpha * (exp(x / alpha) - 1) below 0
 inline constexpr Pointwise celu{
     [](Expr x, Expr alpha = 1) { return where(x > 0, x, alpha * expm1(detail::negative_part(x) / alpha)); }, "celu"};
@@ -91,8 +88,8 @@ inline constexpr Pointwise mish{[](Expr x) { return detail::gated(x, tanh(detail
 /// x - tanh(x)
 inline constexpr Pointwise tanhshrink{[](Expr x) { return x - tanh(x); }, "tanhshrink"};
 /// x drawn towards 0 by lambda, 0 within it
-inline constexpr Pointwise softshrink{
-    [](Expr x, Expr lambda = 0.5) { return min(max(x - lambda, 0), x + lambda); }, "softshrink"};
+inline constexpr Pointwise softshrink{[](Expr x, Expr lambda = 0.5) { return min(max(x - lambda, 0), x + lambda); },
+                                      "softshrink"};
 
 /// Leaky relu whose slope is drawn from [1/8, 1/3) per element while a gradient is taken, and is their mean 11/48
 /// otherwise. As the activation of a layer it always has the mean slope.

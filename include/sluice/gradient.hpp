@@ -4,8 +4,8 @@
 //
 // The function is called with a shallow copy of the model whose parameters are tracked, so a const model may be
 // differentiated by several threads. What layers keep in buffers and counters while training (running means, Dropout's
-// place in its stream) is put back into a model that is not const; a const one keeps its state, so its Dropout repeats its
-// masks.
+// place in its stream) is put back into a model that is not const; a const one keeps its state, so its Dropout repeats
+// its masks.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@
 
 namespace sluice::inline v0 {
 
-/// What a function gave, detached, and the gradient of its (first) result: of the model's type, with empty tensors where
-/// nothing flows. Of tied tensors the first place holds the whole gradient, the others are empty.
+/// What a function gave, detached, and the gradient of its (first) result: of the model's type, with empty tensors
+/// where nothing flows. Of tied tensors the first place holds the whole gradient, the others are empty.
 template <class V, class G>
 struct ValueAndGradient {
   V value;

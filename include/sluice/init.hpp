@@ -1,8 +1,9 @@
-// Initialisers: functions from a shape to a tensor of starting values, f32, made on the CPU, so that a seed gives the same
-// weights for every device.
+// Initialisers: functions from a shape to a tensor of starting values, f32, made on the CPU, so that a seed gives the
+// same weights for every device.
 //
-// A layer takes one as `Dense(2, 3, {.init = kaiming_normal})`; zeros, ones, rand and randn serve as well. Fan in and fan
-// out: of a vector n, 1 and n; of a weight (out, in), in and out; of a convolution (k..., in, out), prod(k) times in and out.
+// A layer takes one as `Dense(2, 3, {.init = kaiming_normal})`; zeros, ones, rand and randn serve as well. Fan in and
+// fan out: of a vector n, 1 and n; of a weight (out, in), in and out; of a convolution (k..., in, out), prod(k) times
+// in and out.
 #pragma once
 
 #include <functional>
@@ -53,9 +54,9 @@ SLUICE_API Tensor sparse_init(const Shape& shape, Generator& generator, double s
 /// What a layer takes: any of these functions, or a lambda from a shape to a tensor.
 class SLUICE_API Initializer {
  public:
-  Initializer(Tensor (*function)(const Shape&)) : function_(function) {}          // NOLINT: meant to convert
-  Initializer(Tensor (*function)(const Shape&, DType, const Device&));            // NOLINT: zeros, ones
-  Initializer(Tensor (*function)(const Shape&, DType, RandomKey));                // NOLINT: rand, randn
+  Initializer(Tensor (*function)(const Shape&)) : function_(function) {}  // NOLINT: meant to convert
+  Initializer(Tensor (*function)(const Shape&, DType, const Device&));    // NOLINT: zeros, ones
+  Initializer(Tensor (*function)(const Shape&, DType, RandomKey));        // NOLINT: rand, randn
   template <class F>
     requires(std::is_class_v<F> && !std::is_same_v<F, Initializer> && std::is_invocable_r_v<Tensor, F&, const Shape&>)
   Initializer(F function) : function_(std::move(function)) {}  // NOLINT: meant to convert

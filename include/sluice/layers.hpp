@@ -1,7 +1,7 @@
 // Feed-forward layers and how layers are put together.
 //
-// A layer is any struct with a const `operator()`; those here are plain structs with public parameters. Data is (features,
-// batch) or has more dimensions in between; the batch comes last and may be empty.
+// A layer is any struct with a const `operator()`; those here are plain structs with public parameters. Data is
+// (features, batch) or has more dimensions in between; the batch comes last and may be empty.
 //
 //   Chain model(Dense(64, 32, relu), Dropout(0.5), Dense(32, 10));   // the types are known: no virtual call
 //   Sequential stack;                                               // put together at run time
@@ -29,8 +29,8 @@ struct DenseOptions {
   Initializer init = glorot_uniform;  ///< of the weight
 };
 
-/// activation(weight * x + bias): (in, ...) -> (out, ...). A floating input of another element type is converted to that of
-/// the weight.
+/// activation(weight * x + bias): (in, ...) -> (out, ...). A floating input of another element type is converted to
+/// that of the weight.
 struct SLUICE_API Dense {
   Tensor weight;  ///< (out, in)
   Tensor bias;    ///< (out), or empty
@@ -49,11 +49,12 @@ struct SLUICE_API Dense {
 };
 
 struct ScaleOptions {
-  bool bias = true;          ///< whether there is one; it starts as zeros
-  Initializer init = ones;   ///< of the scale
+  bool bias = true;         ///< whether there is one; it starts as zeros
+  Initializer init = ones;  ///< of the scale
 };
 
-/// activation(scale * x + bias), elementwise; both broadcast over the dimensions that follow: Scale(3), Scale({3, 2}, relu).
+/// activation(scale * x + bias), elementwise; both broadcast over the dimensions that follow: Scale(3), Scale({3, 2},
+/// relu).
 struct SLUICE_API Scale {
   Tensor scale;
   Tensor bias;  ///< of the same shape, or empty
@@ -68,13 +69,13 @@ struct SLUICE_API Scale {
 };
 
 struct DropoutOptions {
-  std::vector<int> dims = {};    ///< dimensions along which elements are dropped one by one; none given: all
-  Mode mode = Mode::automatic;   ///< active inside `gradient` only
+  std::vector<int> dims = {};   ///< dimensions along which elements are dropped one by one; none given: all
+  Mode mode = Mode::automatic;  ///< active inside `gradient` only
 };
 
-/// Sets elements to zero with probability `p` and divides the others by 1 - p, so that their mean stays. The masks depend on
-/// the seed alone: not on device or threads. Each active call takes the next mask; differentiating a *const* model leaves
-/// its place in the stream as it was, so it meets the same masks again.
+/// Sets elements to zero with probability `p` and divides the others by 1 - p, so that their mean stays. The masks
+/// depend on the seed alone: not on device or threads. Each active call takes the next mask; differentiating a *const*
+/// model leaves its place in the stream as it was, so it meets the same masks again.
 struct SLUICE_API Dropout {
   double p = 0.5;
   std::vector<int> dims;

@@ -21,10 +21,10 @@ namespace sluice::inline v0 {
 
 struct LoaderOptions {
   std::int64_t batchsize = 1;
-  bool shuffle = false;                       ///< a new order for every epoch
-  bool partial = true;                        ///< keep a last batch that is shorter
-  std::optional<std::uint64_t> seed = {};     ///< taken from the process's generator unless given
-  int workers = 0;                            ///< threads that make batches ahead of the loop
+  bool shuffle = false;                    ///< a new order for every epoch
+  bool partial = true;                     ///< keep a last batch that is shorter
+  std::optional<std::uint64_t> seed = {};  ///< taken from the process's generator unless given
+  int workers = 0;                         ///< threads that make batches ahead of the loop
 };
 
 }  // namespace sluice::inline v0
@@ -111,8 +111,8 @@ void move_batch(B& batch, const Target& target) {
 
 namespace sluice::inline v0 {
 
-/// Data in batches. `loader | device` is the same loader giving its batches on that device, each moved by a thread while
-/// the one before is in use; the data stay where they are. A batch that is kept stays valid.
+/// Data in batches. `loader | device` is the same loader giving its batches on that device, each moved by a thread
+/// while the one before is in use; the data stay where they are. A batch that is kept stays valid.
 template <class D>
 class DataLoader {
  public:
@@ -139,8 +139,8 @@ class DataLoader {
     std::shared_ptr<value_type> batch_;
   };
 
-  /// DataLoader({x, y}, ...), of parts of one type, gives std::array batches. Throws ArgumentError unless batchsize >= 1
-  /// and workers >= 0, ShapeError when parts have different numbers of observations.
+  /// DataLoader({x, y}, ...), of parts of one type, gives std::array batches. Throws ArgumentError unless batchsize >=
+  /// 1 and workers >= 0, ShapeError when parts have different numbers of observations.
   explicit DataLoader(D data, LoaderOptions options = {})
       : data_(std::make_shared<const D>(std::move(data))),
         observations_(numobs(*data_)),

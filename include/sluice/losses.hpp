@@ -1,7 +1,7 @@
 // Loss functions: of a prediction and what it should have been, to a number.
 //
-// Shapes must be equal, losses never broadcast. The cross entropies also take class numbers (i64 or i32): for a prediction
-// (classes, batch), labels (batch). Results are f32, or f64 for f64. 0 * log(0) counts as 0 throughout.
+// Shapes must be equal, losses never broadcast. The cross entropies also take class numbers (i64 or i32): for a
+// prediction (classes, batch), labels (batch). Results are f32, or f64 for f64. 0 * log(0) counts as 0 throughout.
 #pragma once
 
 #include <optional>

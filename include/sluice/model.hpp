@@ -32,8 +32,8 @@ SLUICE_API std::vector<Place> named_places(ModelRef model);
 /// Whether gradients flow to `x`: it holds floating elements.
 SLUICE_API bool is_trainable(const Tensor& x);
 
-/// Replaces tensors and buffers by f of them, f called once per handle. `model` must be a copy: what its shared pointers
-/// point at is cloned.
+/// Replaces tensors and buffers by f of them, f called once per handle. `model` must be a copy: what its shared
+/// pointers point at is cloned.
 SLUICE_API void map_tensors(ModelRef model, const std::function<Tensor(const Tensor&)>& f);
 /// Gives `model`, which must be a copy, to a device: casts floating tensors as `dtype` says, then moves.
 SLUICE_API void move_model(ModelRef model, const std::optional<Device>& device, const std::optional<DType>& dtype);

@@ -52,9 +52,13 @@ void numobs() = delete;
 void getobs() = delete;
 
 template <class D>
-concept CountFunction = requires(const D& data) { { numobs(data) } -> std::convertible_to<std::int64_t>; };
+concept CountFunction = requires(const D& data) {
+  { numobs(data) } -> std::convertible_to<std::int64_t>;
+};
 template <class D>
-concept CountMember = requires(const D& data) { { data.numobs() } -> std::convertible_to<std::int64_t>; };
+concept CountMember = requires(const D& data) {
+  { data.numobs() } -> std::convertible_to<std::int64_t>;
+};
 template <class D, class I>
 concept PickFunction = requires(const D& data, I index) { getobs(data, index); };
 template <class D, class I>
@@ -90,8 +94,9 @@ template <class D>
 constexpr DataKind data_kind() {
   constexpr FieldKind kKind = kind_of<D>();
   if constexpr (KeyedData<D>) return DataKind::keyed;
-  else if constexpr ((own::CountFunction<D> || own::CountMember<D>) &&
-                     (own::Picks<D, std::int64_t> || own::Picks<D, Indices>)) return DataKind::own;
+  else if constexpr ((own::CountFunction<D> || own::CountMember<D>)&&(own::Picks<D, std::int64_t> ||
+                                                                      own::Picks<D, Indices>))
+    return DataKind::own;
   else if constexpr (kKind == FieldKind::tensor) return DataKind::tensor;
   else if constexpr (kIsArray<D>) return DataKind::array;
   else if constexpr (kKind == FieldKind::list) return DataKind::vector;
@@ -145,8 +150,9 @@ constexpr bool collates_fields() {
   if constexpr (data_kind<S>() == DataKind::tensor) return true;
   else if constexpr (data_kind<S>() != DataKind::fields) return false;
   else {
-    return []<class... T>(std::type_identity<std::tuple<T&...>>) { return (collates_fields<T>() && ...); }(
-        std::type_identity<decltype(field_references(std::declval<const S&>()))>{});
+    return []<class... T>(std::type_identity<std::tuple<T&...>>) {
+      return (collates_fields<T>() && ...);
+    }(std::type_identity<decltype(field_references(std::declval<const S&>()))>{});
   }
 }
 
@@ -172,8 +178,8 @@ template <class S, std::size_t... I>
 S collate_struct(const std::vector<S>& samples, std::index_sequence<I...>) {
   S batch = samples[0];
   auto fields = field_references(batch);
-  ((std::get<I>(fields) = collate_part<I>(
-        samples, [](const S& sample) -> const auto& { return std::get<I>(field_references(sample)); })),
+  ((std::get<I>(fields) =
+        collate_part<I>(samples, [](const S& sample) -> const auto& { return std::get<I>(field_references(sample)); })),
    ...);
   return batch;
 }
@@ -302,8 +308,8 @@ namespace sluice::inline v0 {
 
 /// Number of observations. Throws ShapeError when parts have different numbers.
 inline constexpr detail::NumObs numobs{};
-/// One observation, getobs(data, i), or a batch, getobs(data, {i, j}): of tensors with the observations last, of a tuple
-/// a tuple, of a struct the struct. Throws IndexError naming index and bound.
+/// One observation, getobs(data, i), or a batch, getobs(data, {i, j}): of tensors with the observations last, of a
+/// tuple a tuple, of a struct the struct. Throws IndexError naming index and bound.
 inline constexpr detail::GetObs getobs{};
 
 /// What a DataLoader of these data gives.

@@ -75,8 +75,8 @@ Tensor onehot(const T& value, const std::vector<std::type_identity_t<T>>& labels
 }
 SLUICE_API Tensor onehot(std::int64_t value, std::int64_t labels);
 
-/// Place (i64) of the greatest of each column, without the first dimension. Throws ArgumentError for a vector that holds
-/// NaN; in a matrix, NaN counts as the greatest.
+/// Place (i64) of the greatest of each column, without the first dimension. Throws ArgumentError for a vector that
+/// holds NaN; in a matrix, NaN counts as the greatest.
 SLUICE_API Tensor onecold(const Tensor& y);
 /// The labels at these places; of a vector, a single one.
 template <class T>

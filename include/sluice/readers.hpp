@@ -33,8 +33,8 @@ struct IdxOptions {
 struct Table {
   std::vector<std::string> names;                 ///< of the columns; empty without a header
   Tensor values;                                  ///< (columns, rows)
-  std::vector<std::vector<std::string>> classes;  ///< per column: the words that its numbers 0, 1, ... stand for, sorted;
-                                                  ///< empty for a column of numbers
+  std::vector<std::vector<std::string>> classes;  ///< per column: the words that its numbers 0, 1, ... stand for,
+                                                  ///< sorted; empty for a column of numbers
 };
 
 /// A CSV file of numbers as (columns, rows): the rows are the observations.

@@ -27,10 +27,14 @@ class Subset {
     for (const std::int64_t index : indices) inner.push_back(at(index));
     return detail::pick_batch(data_, Indices(inner), epoch);
   }
-  auto sluice_pick(std::int64_t index, const RandomKey& epoch) const { return detail::pick_one(data_, at(index), epoch); }
+  auto sluice_pick(std::int64_t index, const RandomKey& epoch) const {
+    return detail::pick_one(data_, at(index), epoch);
+  }
 
  private:
-  std::int64_t at(std::int64_t index) const { return (*indices_)[detail::checked_observation(index, indices_->size())]; }
+  std::int64_t at(std::int64_t index) const {
+    return (*indices_)[detail::checked_observation(index, indices_->size())];
+  }
 
   D data_;
   std::shared_ptr<const std::vector<std::int64_t>> indices_;
@@ -73,9 +77,9 @@ class Mapped {
 
 /// `data` with `function` applied whenever observations are fetched; nothing is computed before.
 ///
-/// A function of one argument is given what is fetched: a whole batch by a DataLoader, one observation by getobs(data, i).
-/// A function (observation, RandomKey) is called once per observation; its key is determined by the loader's seed, the
-/// epoch and the number of the observation alone, and equal for all parts of a tuple. It may be called from several
+/// A function of one argument is given what is fetched: a whole batch by a DataLoader, one observation by getobs(data,
+/// i). A function (observation, RandomKey) is called once per observation; its key is determined by the loader's seed,
+/// the epoch and the number of the observation alone, and equal for all parts of a tuple. It may be called from several
 /// threads at once.
 template <class F, class D>
 Mapped<F, D> mapobs(F function, D data) {
@@ -88,8 +92,8 @@ auto mapobs(F function, const T (&parts)[N]) {
 
 struct SplitOptions {
   bool shuffle = false;
-  Tensor stratified = {};                  ///< integer labels: each part gets the same fraction of each label
-  std::optional<RandomKey> key = {};       ///< of the order; the process's next one unless given
+  Tensor stratified = {};             ///< integer labels: each part gets the same fraction of each label
+  std::optional<RandomKey> key = {};  ///< of the order; the process's next one unless given
 };
 
 }  // namespace sluice::inline v0
@@ -126,7 +130,8 @@ template <class D>
 auto splitobs(const D& data, double at, const SplitOptions& options = {}) {
   return detail::parts_of_data<2>(data, detail::split_by_fraction(numobs(data), std::span(&at, 1), options));
 }
-/// N + 1 parts: round(n * at[i]) observations each, and the rest. Throws ArgumentError unless the sum is within 0 ... 1.
+/// N + 1 parts: round(n * at[i]) observations each, and the rest. Throws ArgumentError unless the sum is within 0
+/// ... 1.
 template <class D, std::size_t N>
 auto splitobs(const D& data, const double (&at)[N], const SplitOptions& options = {}) {
   return detail::parts_of_data<N + 1>(data, detail::split_by_fraction(numobs(data), at, options));

@@ -54,8 +54,8 @@ Dense::Dense(Tensor weight_, Tensor bias_, Activation activation_)
     : weight(std::move(weight_)), bias(std::move(bias_)), activation(std::move(activation_)) {
   if (weight.rank() != 2) throw ShapeError("Dense: the weight is (out, in), not " + to_string(weight.shape()));
   if (bias && !(bias.shape() == Shape{weight.size(0)})) {
-    throw ShapeError("Dense: the bias is " + to_string(bias.shape()) + ", expected (" +
-                     std::to_string(weight.size(0)) + ") for a weight of " + to_string(weight.shape()));
+    throw ShapeError("Dense: the bias is " + to_string(bias.shape()) + ", expected (" + std::to_string(weight.size(0)) +
+                     ") for a weight of " + to_string(weight.shape()));
   }
 }
 

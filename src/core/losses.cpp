@@ -46,7 +46,8 @@ Tensor reduced(F&& f, std::array<Tensor, N> inputs, const Reduction& how) {
   }
   double scale = how.factor;
   if (how.agg == Aggregate::mean) {
-    const std::int64_t columns = inputs[0].numel() / (how.dim ? std::max<std::int64_t>(inputs[0].size(*how.dim), 1) : 1);
+    const std::int64_t columns =
+        inputs[0].numel() / (how.dim ? std::max<std::int64_t>(inputs[0].size(*how.dim), 1) : 1);
     scale /= static_cast<double>(columns);  // of nothing: 0 * inf = NaN, as a mean of nothing is
   }
   const Dims dims = how.agg == Aggregate::none ? Dims(*how.dim) : Dims();
@@ -57,9 +58,9 @@ Tensor reduced(F&& f, std::array<Tensor, N> inputs, const Reduction& how) {
 Tensor picked(std::string_view loss, const Tensor& x, const Tensor& classes, int dim) {
   const bool column = classes.rank() == x.rank() && classes.shape() == x.shape().with(dim, 1);
   if (!column && !(classes.shape() == x.shape().erased(dim))) {
-    throw ShapeError(fmt::format("{}: the prediction is {} with classes in dimension {}, so class numbers are {}, not {}",
-                                 loss, to_string(x.shape()), dim, to_string(x.shape().erased(dim)),
-                                 to_string(classes.shape())));
+    throw ShapeError(
+        fmt::format("{}: the prediction is {} with classes in dimension {}, so class numbers are {}, not {}", loss,
+                    to_string(x.shape()), dim, to_string(x.shape().erased(dim)), to_string(classes.shape())));
   }
   return take_along(x, column ? classes : unsqueeze(classes, dim), dim);
 }
@@ -70,7 +71,8 @@ bool are_class_numbers(const Tensor& prediction, const Tensor& target) {
 
 void require_dim(std::string_view loss, const Tensor& prediction, int dim) {
   if (dim < 0 || dim >= prediction.rank()) {
-    throw IndexError(fmt::format("{}: dimension {} of a prediction of shape {}", loss, dim, to_string(prediction.shape())));
+    throw IndexError(
+        fmt::format("{}: dimension {} of a prediction of shape {}", loss, dim, to_string(prediction.shape())));
   }
 }
 
@@ -145,9 +147,7 @@ Tensor logitcrossentropy(const Tensor& logits, const Tensor& target, EntropyLoss
 Tensor binarycrossentropy(const Tensor& prediction, const Tensor& target, EpsilonLossOptions options) {
   detail::require_same_shape("binarycrossentropy", prediction, target);
   const double eps = options.eps.value_or(detail::default_eps(prediction.dtype()));
-  const auto entropy = [eps](Expr p, Expr t) {
-    return -detail::xlogy(t, p + eps) - detail::xlogy(1 - t, 1 - p + eps);
-  };
+  const auto entropy = [eps](Expr p, Expr t) { return -detail::xlogy(t, p + eps) - detail::xlogy(1 - t, 1 - p + eps); };
   return detail::reduced(entropy, std::array{prediction, target}, {options.agg});
 }
 
@@ -173,12 +173,14 @@ Tensor kldivergence(const Tensor& prediction, const Tensor& target, EpsilonEntro
 
 Tensor poisson_loss(const Tensor& prediction, const Tensor& target, LossOptions options) {
   detail::require_same_shape("poisson_loss", prediction, target);
-  return detail::reduced([](Expr p, Expr t) { return p - detail::xlogy(t, p); }, std::array{prediction, target}, {options.agg});
+  return detail::reduced([](Expr p, Expr t) { return p - detail::xlogy(t, p); }, std::array{prediction, target},
+                         {options.agg});
 }
 
 Tensor hinge_loss(const Tensor& prediction, const Tensor& target, LossOptions options) {
   detail::require_same_shape("hinge_loss", prediction, target);
-  return detail::reduced([](Expr p, Expr t) { return max(0, 1 - p * t); }, std::array{prediction, target}, {options.agg});
+  return detail::reduced([](Expr p, Expr t) { return max(0, 1 - p * t); }, std::array{prediction, target},
+                         {options.agg});
 }
 
 Tensor squared_hinge_loss(const Tensor& prediction, const Tensor& target, LossOptions options) {

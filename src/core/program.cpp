@@ -164,10 +164,9 @@ Program::Program(std::span<const Node> nodes, std::span<const std::uint16_t> out
       caller_params_(caller_params) {}
 
 const TypedProgram& Program::typed(std::span<const DType> inputs, const DType* outputs) const {
-  std::vector<std::uint8_t> key;
-  key.reserve(inputs.size() + outputs_.size());
-  for (const DType dtype : inputs) key.push_back(dtype.code());
-  for (std::size_t i = 0; outputs != nullptr && i < outputs_.size(); ++i) key.push_back(outputs[i].code());
+  std::string key;
+  for (const DType dtype : inputs) key.push_back(static_cast<char>(dtype.code()));
+  for (std::size_t i = 0; outputs != nullptr && i < outputs_.size(); ++i) key.push_back(static_cast<char>(outputs[i].code()));
   const std::lock_guard lock(mutex_);
   const TypedProgram*& typed = typed_[key];
   if (typed == nullptr) typed = assign_types(*this, inputs, outputs).release();

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -50,7 +51,7 @@ class Program {
 
   mutable std::mutex mutex_;
   mutable std::map<std::pair<std::uint64_t, std::uint64_t>, const Program*> derivatives_;
-  mutable std::map<std::vector<std::uint8_t>, const TypedProgram*> typed_;
+  mutable std::map<std::string, const TypedProgram*> typed_;  // by the codes of the types
   mutable bool has_result_form_ = false;
   mutable const Program* result_form_ = nullptr;
 };

@@ -20,7 +20,8 @@ constexpr std::string_view kExtension = ".safetensors";
 
 void check_format(const std::string& path, std::string_view operation) {
   if (std::filesystem::path(path).extension() == kExtension) return;
-  throw ArgumentError(fmt::format("{}: \"{}\" does not say its format; end the name in {}", operation, path, kExtension));
+  throw ArgumentError(
+      fmt::format("{}: \"{}\" does not say its format; end the name in {}", operation, path, kExtension));
 }
 
 /// A generator as a tensor: seed and call, two i64 of the same bits.
@@ -194,9 +195,10 @@ void tie(const std::string& path, const std::vector<Leaf>& leaves, const Ties& t
     const std::size_t first = ties.of(i).front();
     if (first == i) continue;
     if (!same_bytes(values[first], values[i])) {
-      throw FileError(fmt::format("load: {}: \"{}\" and \"{}\" are one tensor in the model, but differ in the file; the "
-                                  "model is unchanged",
-                                  path, leaves[first].name, leaves[i].name));
+      throw FileError(
+          fmt::format("load: {}: \"{}\" and \"{}\" are one tensor in the model, but differ in the file; the "
+                      "model is unchanged",
+                      path, leaves[first].name, leaves[i].name));
     }
     values[i] = values[first];
   }
@@ -228,8 +230,8 @@ void load_model(const std::string& path, ModelRef model) {
   for (std::size_t i = 0; i < leaves.size(); ++i) stored.push_back(stored_for(contents, leaves, ties, i));
   const std::vector<std::string> faults = faults_of(contents, leaves, stored);
   if (!faults.empty()) {
-    throw FileError(fmt::format("load: {} does not fit the model, which is unchanged: {}", path,
-                                fmt::join(faults, "; ")));
+    throw FileError(
+        fmt::format("load: {} does not fit the model, which is unchanged: {}", path, fmt::join(faults, "; ")));
   }
   std::vector<Tensor> values;
   for (std::size_t i = 0; i < leaves.size(); ++i) values.push_back(contents.read(stored[i], leaves[i].value.device()));

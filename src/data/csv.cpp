@@ -25,9 +25,7 @@ void check_options(const CsvOptions& options) {
   }
 }
 
-bool all_numbers(const CsvLine& line) {
-  return std::all_of(line.cells.begin(), line.cells.end(), detail::is_number);
-}
+bool all_numbers(const CsvLine& line) { return std::all_of(line.cells.begin(), line.cells.end(), detail::is_number); }
 
 /// What a cell is as T; nothing if it is not a number or does not fit.
 template <class T>

@@ -18,7 +18,8 @@ constexpr std::string_view kBlanks = " \t\r";
 std::string shown(std::string_view cell) {
   std::string text;
   for (const char c : cell.substr(0, 40)) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     else text += c;
   }
   return cell.size() > 40 ? text + "..." : text;
@@ -92,7 +93,8 @@ std::string_view CsvText::quoted_cell(std::string_view text, std::size_t& at, co
   }
   if (at >= text.size()) fail(line, line.cells.size(), "the quote is not closed on this line");
   const std::size_t end = std::min(text.find(delimiter_, at + 1), text.size());
-  if (!trimmed(text.substr(at + 1, end - at - 1)).empty()) fail(line, line.cells.size(), "text after the closing quote");
+  if (!trimmed(text.substr(at + 1, end - at - 1)).empty())
+    fail(line, line.cells.size(), "text after the closing quote");
   at = end;
   // Views of earlier cells must stay valid, so the strings are made room for once.
   if (unquoted_.capacity() == 0) unquoted_.reserve(text.size() / 2 + 1);

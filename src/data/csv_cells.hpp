@@ -22,8 +22,8 @@ class CsvText {
  public:
   CsvText(InputBytes& input, char delimiter);
 
-  /// The next line in place of `line`; false at the end. Throws FileError for a quote that does not end and for a number
-  /// of cells that differs from that of the first line.
+  /// The next line in place of `line`; false at the end. Throws FileError for a quote that does not end and for a
+  /// number of cells that differs from that of the first line.
   bool next(CsvLine& line);
   std::int64_t columns() const { return columns_; }
   /// Throws FileError "name: line 3, column 2: message, found ...".

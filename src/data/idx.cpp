@@ -49,9 +49,10 @@ Shape read_shape(InputBytes& input, std::size_t rank, DType dtype, std::uint64_t
     if (fits) total *= std::max<std::uint64_t>(size, 1);
   }
   if (!fits) {
-    input.fail(fmt::format("its sizes, {} (first in the file last), ask for more than {} bytes, the limit; raise "
-                           "max_bytes if that is right",
-                           fmt::join(sizes, " x "), limit));
+    input.fail(
+        fmt::format("its sizes, {} (first in the file last), ask for more than {} bytes, the limit; raise "
+                    "max_bytes if that is right",
+                    fmt::join(sizes, " x "), limit));
   }
   return Shape(sizes);
 }
@@ -65,8 +66,8 @@ Heading read_heading(InputBytes& input, std::uint64_t limit) {
   }
   const std::optional<DType> dtype = dtype_of_code(magic[2]);
   if (!dtype) {
-    input.fail(fmt::format("byte 2, the element type, is 0x{:02x}; IDX has 0x08, 0x09, 0x0b, 0x0c, 0x0d and 0x0e",
-                           magic[2]));
+    input.fail(
+        fmt::format("byte 2, the element type, is 0x{:02x}; IDX has 0x08, 0x09, 0x0b, 0x0c, 0x0d and 0x0e", magic[2]));
   }
   if (magic[3] > Shape::kMaxRank) {
     input.fail(fmt::format("byte 3 says {} dimensions; at most {} are possible", magic[3], Shape::kMaxRank));

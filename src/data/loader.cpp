@@ -45,8 +45,9 @@ std::uint64_t loader_seed(const LoaderOptions& options) {
 }
 
 void refuse_to_move() {
-  throw TypeError("DataLoader: a batch of this type cannot be moved to a device; give it SLUICE_FIELDS, or move its "
-                  "tensors in the loop");
+  throw TypeError(
+      "DataLoader: a batch of this type cannot be moved to a device; give it SLUICE_FIELDS, or move its "
+      "tensors in the loop");
 }
 
 }  // namespace sluice::detail

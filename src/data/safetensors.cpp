@@ -106,9 +106,10 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
   }
   const auto length = std::bit_cast<std::uint64_t>(bytes);
   if (length > kMaxHeader || length > size - bytes.size()) {
-    throw FileError(fmt::format("{}: byte 0: a header of {} bytes; the file has {} left and at most {} are allowed (is "
-                                "this a safetensors file?)",
-                                name, length, size - bytes.size(), kMaxHeader));
+    throw FileError(
+        fmt::format("{}: byte 0: a header of {} bytes; the file has {} left and at most {} are allowed (is "
+                    "this a safetensors file?)",
+                    name, length, size - bytes.size(), kMaxHeader));
   }
   std::string text(static_cast<std::size_t>(length), '\0');
   if (!file_.read(text.data(), static_cast<std::streamsize>(length))) throw FileError(name + ": reading failed");

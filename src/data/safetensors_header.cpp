@@ -159,8 +159,8 @@ bool HeaderEvents::end_array() {
 
 void HeaderEvents::check_complete() const {
   const Entry& entry = entries.back();
-  const char* const missing = !entry.has_dtype                                   ? "\"dtype\""
-                              : !entry.has_shape                                 ? "\"shape\""
+  const char* const missing = !entry.has_dtype                                  ? "\"dtype\""
+                              : !entry.has_shape                                ? "\"shape\""
                               : !entry.has_offsets || entry.offsets.size() != 2 ? "two \"data_offsets\""
                                                                                 : nullptr;
   if (missing != nullptr) fail("tensor " + in_quotes(entry.name) + " lacks " + missing);

@@ -58,7 +58,8 @@ std::vector<Order> deal(std::int64_t count, std::size_t parts, const SplitOption
     auto next = group.begin();
     for (std::size_t part = 0; part < parts; ++part) {
       const auto left = static_cast<std::int64_t>(group.end() - next);
-      const std::int64_t size = part + 1 == parts ? left : std::min(left, sizes(static_cast<std::int64_t>(group.size()), part));
+      const std::int64_t size =
+          part + 1 == parts ? left : std::min(left, sizes(static_cast<std::int64_t>(group.size()), part));
       result[part].insert(result[part].end(), next, next + size);
       next += size;
     }
@@ -83,9 +84,10 @@ std::vector<std::vector<std::int64_t>> split_by_fraction(std::int64_t count, std
   const double sum = std::accumulate(at.begin(), at.end(), 0.0);
   for (const double fraction : at) {
     if (!(fraction >= 0 && sum <= 1 + 1e-9)) {
-      throw ArgumentError(fmt::format("splitobs: a fraction of {} in a sum of {}; each must be at least 0, their sum "
-                                      "at most 1 (an integer counts observations)",
-                                      fraction, sum));
+      throw ArgumentError(
+          fmt::format("splitobs: a fraction of {} in a sum of {}; each must be at least 0, their sum "
+                      "at most 1 (an integer counts observations)",
+                      fraction, sum));
     }
   }
   return deal(count, at.size() + 1, options, [at](std::int64_t n, std::size_t part) {

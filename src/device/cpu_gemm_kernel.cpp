@@ -1,6 +1,6 @@
-// Compiled once per instruction set with SLUICE_ISA = baseline, avx2 or avx512. Everything but the table is in an unnamed
-// namespace and nothing inline comes from the standard library: a function shared between the copies could be linked in
-// its widest form and then run on a machine that lacks those instructions.
+// Compiled once per instruction set with SLUICE_ISA = baseline, avx2 or avx512. Everything but the table is in an
+// unnamed namespace and nothing inline comes from the standard library: a function shared between the copies could be
+// linked in its widest form and then run on a machine that lacks those instructions.
 #include "src/device/cpu_gemm_kernel.hpp"
 
 #if defined(__FMA__) || defined(__AVX512F__)
@@ -13,7 +13,8 @@
 #define SLUICE_ISA baseline
 #endif
 
-#define SLUICE_INLINE inline __attribute__((always_inline))
+// In these innermost functions the checks of UndefinedBehaviorSanitizer would double the time to compile.
+#define SLUICE_INLINE inline __attribute__((always_inline, no_sanitize("undefined")))
 
 namespace sluice::detail::SLUICE_ISA {
 namespace {
@@ -24,19 +25,33 @@ using std::uint32_t;
 using std::uint64_t;
 using std::uint8_t;
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SLUICE_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SLUICE_SANITIZED 1
+#endif
+#endif
+
 // Registers of kBytes; a block of C is kBlockVectors of them high and kBlockColumns wide, so that it fills the file.
+// With the checks of a sanitizer in every access such blocks take minutes to compile: they are narrow there.
 #if defined(__AVX512F__)
 constexpr int kBytes = 64;
-constexpr int kBlockColumns = 12;
+constexpr int kFullColumns = 12;
 #elif defined(__AVX__)
 constexpr int kBytes = 32;
-constexpr int kBlockColumns = 6;
+constexpr int kFullColumns = 6;
 #elif defined(__aarch64__)
 constexpr int kBytes = 16;
-constexpr int kBlockColumns = 8;
+constexpr int kFullColumns = 8;
 #else
 constexpr int kBytes = 16;
+constexpr int kFullColumns = 4;
+#endif
+#ifdef SLUICE_SANITIZED
 constexpr int kBlockColumns = 4;
+#else
+constexpr int kBlockColumns = kFullColumns;
 #endif
 constexpr int kBlockVectors = 2;
 
@@ -125,8 +140,8 @@ SLUICE_INLINE void block(int64_t k, const T* a, int64_t a_step, const T* b, int6
 
 // ---- without packing ----
 
-// Edges are covered by blocks that overlap the ones before them; when adding, where an element must not be met twice, by
-// smaller blocks. An element's bits are the same in both.
+// Edges are covered by blocks that overlap the ones before them; when adding, where an element must not be met twice,
+// by smaller blocks. An element's bits are the same in both.
 template <class T>
 struct Direct {
   int64_t n, k;
@@ -159,13 +174,12 @@ struct Direct {
   template <int Bytes>
   void rows(int64_t i, int64_t m) const {
     constexpr int64_t kLanes = Bytes / static_cast<int>(sizeof(T));
-    for (; i + kBlockVectors * kLanes <= m; i += kBlockVectors * kLanes) strip<Bytes, kBlockVectors>(i);
-    const bool overlap = !add && m >= kBlockVectors * kLanes;
-    if (overlap && m - i > kLanes) return strip<Bytes, kBlockVectors>(m - kBlockVectors * kLanes);
-    if (i + kLanes <= m) {
-      strip<Bytes, 1>(i);
-      i += kLanes;
+    if constexpr (Bytes == kBytes) {
+      constexpr int64_t kHeight = kBlockVectors * kLanes;
+      for (; i + kHeight <= m; i += kHeight) strip<Bytes, kBlockVectors>(i);
+      if (!add && m >= kHeight && m - i > kLanes) return strip<Bytes, kBlockVectors>(m - kHeight);
     }
+    for (; i + kLanes <= m; i += kLanes) strip<Bytes, 1>(i);
     if (i == m) return;
     if (!add && m >= kLanes) return strip<Bytes, 1>(m - kLanes);
     if constexpr (kLanes > 1) rows<(Bytes > 16 ? Bytes / 2 : static_cast<int>(sizeof(T)))>(i, m);

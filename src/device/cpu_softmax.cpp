@@ -23,10 +23,11 @@ const SoftmaxLoops& softmax_loops() {
   return baseline::kSoftmaxLoops;
 }
 
-/// Columns side by side that are worked on together: so many that they stay in the cache.
-std::int64_t group_width(const AxisCall& call) {
-  const std::int64_t fitting = std::max<std::int64_t>(16, (1 << 16) / call.length / 16 * 16);
-  return std::min<std::int64_t>({call.inner, SoftmaxLoops::kWidth, fitting});
+/// Columns side by side that are worked on together: as many as leave a group for every thread, since short stretches
+/// of distant memory are slow to read. Columns do not depend on each other, so neither does the result on their number.
+std::int64_t group_width(const AxisCall& call, std::int64_t most) {
+  const std::int64_t share = (call.inner * call.outer / num_threads() + 15) / 16 * 16;
+  return std::min(call.inner, std::clamp<std::int64_t>(share, 64, most));
 }
 
 std::int64_t grain(std::int64_t elements) { return std::max<std::int64_t>(1, kGrain / elements); }
@@ -44,7 +45,7 @@ void softmax_f32(const AxisCall& call, SoftmaxKind kind) {
     return;
   }
   const SoftmaxLoops::Group group = is_log ? loops.logsoftmax_group : loops.softmax_group;
-  const std::int64_t width = group_width(call);
+  const std::int64_t width = group_width(call, SoftmaxLoops::kWidth);
   const std::int64_t groups = (call.inner + width - 1) / width;
   parallel_for(groups * call.outer, grain(call.length * width), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -68,7 +69,7 @@ void softmax_half(const AxisCall& call, SoftmaxKind kind) {
 
   // With an inner size of 1 the scratch holds columns one after the other, else `width` of them side by side.
   const bool is_inner = call.inner > 1;
-  const std::int64_t width = is_inner ? group_width(call) : call.length;
+  const std::int64_t width = is_inner ? group_width(call, 128) : call.length;
   const std::int64_t groups = is_inner ? (call.inner + width - 1) / width : 1;
   const std::int64_t rows =
       is_inner ? call.length : std::min(call.outer, std::max<std::int64_t>(1, 4096 / call.length));

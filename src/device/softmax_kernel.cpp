@@ -1,5 +1,5 @@
-// Softmax and logsoftmax of f32 columns: the maximum, the exponentials and their sum, the scaling; each column stays in
-// the cache meanwhile.
+// Softmax and logsoftmax of f32 columns. A column of its own: the maximum, the exponentials and their sum, the scaling,
+// all in the cache. Columns side by side are read twice: for maxima and sums together, then for the result.
 //
 // A maximum of +inf makes its places 1 and all others 0; of -inf or NaN, the column NaN.
 #include "src/device/softmax_kernels.hpp"
@@ -107,16 +107,16 @@ void short_columns(const float* x, float* y, long length, long count) {
     for (long i = 0; i < length; ++i) differences[j * length + i] = shifted(x[j * length + i], shift);
   }
   for (long i = 0; i < length * count; ++i) exponentials[i] = exp_of(differences[i]);
+  float last[kBlock];  // what each column loses, or is multiplied by, in the end
   for (long j = 0; j < count; ++j) {
-    const float* e = exponentials + j * length;
     float sum = 0.0f;
-    for (long i = 0; i < length; ++i) sum += e[i];
-    if constexpr (is_log) {
-      const float log_sum = k_log(sum);
-      for (long i = 0; i < length; ++i) y[j * length + i] = differences[j * length + i] - log_sum;
-    } else {
-      const float factor = 1.0f / sum;
-      for (long i = 0; i < length; ++i) y[j * length + i] = e[i] * factor;
+    for (long i = 0; i < length; ++i) sum += exponentials[j * length + i];
+    last[j] = sum;
+  }
+  for (long j = 0; j < count; ++j) last[j] = is_log ? k_log(last[j]) : 1.0f / last[j];
+  for (long j = 0; j < count; ++j) {
+    for (long i = j * length; i < (j + 1) * length; ++i) {
+      y[i] = is_log ? differences[i] - last[j] : exponentials[i] * last[j];
     }
   }
 }
@@ -137,49 +137,59 @@ void columns(const float* x, float* y, long length, long count) {
   }
 }
 
-// sum[j] += the exponentials of at most kRows rows, which softmax keeps in y.
-constexpr long kRows = 64;
+// Maxima and sums of columns side by side, as far as rows have been seen.
+struct Seen {
+  float maximum[SoftmaxLoops::kWidth];
+  double sum[SoftmaxLoops::kWidth];  // of exponentials of the differences from the maximum
+};
 
-template <bool is_log>
-void exp_rows(const float* x, float* y, const float* shift, double* sum, long width, long stride, long rows) {
+// Takes in more rows, few enough to stay in the first cache between their two visits here. A sum is rescaled when its
+// maximum grows.
+constexpr long kRows = 8;
+
+void see(Seen* seen, const float* x, long width, long stride, long rows) {
+  float maximum[SoftmaxLoops::kWidth];
   float part[SoftmaxLoops::kWidth];
-  for (long j = 0; j < width; ++j) part[j] = 0.0f;
-  for (long i = 0; i < rows; ++i) {
-    const float* from = x + i * stride;
-    float* to = y + i * stride;
-    for (long j = 0; j < width; ++j) {
-      const float e = exp_of(shifted(from[j], shift[j]));
-      if constexpr (!is_log) to[j] = e;
-      part[j] += e;
-    }
+  for (long j = 0; j < width; ++j) {
+    maximum[j] = seen->maximum[j];
+    part[j] = 0.0f;
   }
-  for (long j = 0; j < width; ++j) sum[j] += static_cast<double>(part[j]);
+  for (long i = 0; i < rows; ++i) {
+    for (long j = 0; j < width; ++j) maximum[j] = greater(maximum[j], x[i * stride + j]);
+  }
+  for (long i = 0; i < rows; ++i) {
+    for (long j = 0; j < width; ++j) part[j] += exp_of(shifted(x[i * stride + j], maximum[j]));
+  }
+  for (long j = 0; j < width; ++j) {
+    const float scale = exp_of(shifted(seen->maximum[j], maximum[j]));
+    seen->sum[j] = seen->sum[j] * static_cast<double>(scale) + static_cast<double>(part[j]);
+    seen->maximum[j] = maximum[j];
+  }
 }
 
 template <bool is_log>
 void group(const float* x, float* y, long width, long stride, long length) {
-  float shift[SoftmaxLoops::kWidth];
-  double sum[SoftmaxLoops::kWidth];
-  float last[SoftmaxLoops::kWidth];  // what the last pass takes off, or multiplies by
-  for (long j = 0; j < width; ++j) shift[j] = x[j];
-  for (long i = 1; i < length; ++i) {
-    for (long j = 0; j < width; ++j) shift[j] = greater(shift[j], x[i * stride + j]);
-  }
+  Seen seen;
   for (long j = 0; j < width; ++j) {
-    shift[j] = shift_of(shift[j]);
-    sum[j] = 0;
+    seen.maximum[j] = -K_INF;
+    seen.sum[j] = 0;
   }
   for (long i = 0; i < length; i += kRows) {
-    const long rows = length - i < kRows ? length - i : kRows;
-    exp_rows<is_log>(x + i * stride, y + i * stride, shift, sum, width, stride, rows);
+    see(&seen, x + i * stride, width, stride, length - i < kRows ? length - i : kRows);
   }
+  float shift[SoftmaxLoops::kWidth];
+  float last[SoftmaxLoops::kWidth];  // what the last pass takes off, or multiplies by
   for (long j = 0; j < width; ++j) {
-    last[j] = is_log ? k_log(static_cast<float>(sum[j])) : static_cast<float>(1.0 / sum[j]);
+    shift[j] = shift_of(seen.maximum[j]);
+    last[j] = is_log ? k_log(static_cast<float>(seen.sum[j])) : static_cast<float>(1.0 / seen.sum[j]);
   }
   for (long i = 0; i < length; ++i) {
     const float* from = x + i * stride;
     float* to = y + i * stride;
-    for (long j = 0; j < width; ++j) to[j] = is_log ? shifted(from[j], shift[j]) - last[j] : to[j] * last[j];
+    for (long j = 0; j < width; ++j) {
+      const float difference = shifted(from[j], shift[j]);
+      to[j] = is_log ? difference - last[j] : exp_of(difference) * last[j];
+    }
   }
 }
 

@@ -9,7 +9,7 @@ struct SoftmaxLoops {
   using Columns = void (*)(const float* x, float* y, long length, long count);
   /// One group of at most kWidth columns.
   using Group = void (*)(const float* x, float* y, long width, long stride, long length);
-  static constexpr long kWidth = 128;
+  static constexpr long kWidth = 1024;
 
   Columns softmax_columns;
   Columns logsoftmax_columns;
