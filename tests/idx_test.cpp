@@ -81,10 +81,10 @@ TEST(Idx, FaultsNameTheByte) {
 
 TEST(Idx, SizesThatLie) {
   const std::uint32_t huge = 0xffffffff;
-  expect_message(heading(0x08, {huge, huge, huge, huge}), "more than 4294967296 bytes");
-  expect_message(heading(0x0E, {0, huge, huge, huge}), "more than 4294967296 bytes");
-  expect_message(heading(0x08, {huge}) + "a", "ends at byte 9");
-  expect_message(gzip(heading(0x08, {huge}) + "a"), "ends at byte 9");
+  expect_message(heading(0x08, {huge, huge, huge, huge}), "more than 1073741824 bytes");
+  expect_message(heading(0x0E, {0, huge, huge, huge}), "more than 1073741824 bytes");
+  expect_message(heading(0x08, {1u << 29}) + "a", "ends at byte 9");
+  expect_message(gzip(heading(0x08, {1u << 29}) + "a"), "ends at byte 9");
   expect_message(heading(0x08, {5}) + "abcde", "more than 4 bytes, the limit", {.max_bytes = 4});
   EXPECT_EQ(parse(heading(0x08, {5}) + "abcde", {.max_bytes = 5}).numel(), 5);
   EXPECT_EQ(parse(heading(0x08, {5}) + "abcde", {.max_bytes = INT64_MAX}).numel(), 5);

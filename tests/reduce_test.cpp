@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "src/core/map.hpp"
+#include "src/device/reduce_kernels.hpp"
 #include "tests/reduce_reference.hpp"
 
 namespace sluice {
@@ -245,6 +246,25 @@ TEST(Reduce, AnyNumberOfThreadsGivesTheSameBits) {
     }
   }
   set_num_threads(before);
+}
+
+TEST(Reduce, EveryInstructionSetGivesTheSameBits) {
+  const Tensor x = rand({5000}, f32, {6, 0});
+  const float* values = x.span<float>().data();
+  for (int combine = 0; combine < detail::ReduceLoops::kCombines; ++combine) {
+    for (const long n : {1, 7, 32, 33, 511, 513, 5000}) {
+      double plain = combine == 1 ? 1 : 0, here = plain;
+      detail::baseline::kReduceLoops.runs[0][combine](values, n, 1, &plain);
+      detail::reduce_loops().runs[0][combine](values, n, 1, &here);
+      EXPECT_EQ(plain, here) << combine << " " << n;
+    }
+    for (const long width : {1, 10, 63, 64, 200}) {
+      std::vector<double> plain(static_cast<std::size_t>(width), 1), here = plain;
+      detail::baseline::kReduceLoops.rows[0][combine](values, width, width, 5000 / width, plain.data());
+      detail::reduce_loops().rows[0][combine](values, width, width, 5000 / width, here.data());
+      EXPECT_EQ(plain, here) << combine << " " << width;
+    }
+  }
 }
 
 TEST(Reduce, SumToShape) {

@@ -16,7 +16,7 @@ namespace sluice::inline v0 {
 /// Whether the first line of a CSV file names the columns; `automatic`: if one of its cells is not a number.
 enum class CsvHeader : std::uint8_t { automatic, present, none };
 
-inline constexpr std::int64_t kReadLimit = std::int64_t{1} << 32;
+inline constexpr std::int64_t kReadLimit = std::int64_t{1} << 30;
 
 struct CsvOptions {
   CsvHeader header = CsvHeader::automatic;

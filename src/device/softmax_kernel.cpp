@@ -13,7 +13,8 @@ namespace {
 constexpr long kLanes = 32;
 constexpr long kBlock = 512;
 
-KFN float greater(float a, float b) { return ((a > b) | (a != a)) ? a : b; }
+// May pass over a NaN, which makes the sum of exponentials NaN anyway.
+KFN float greater(float a, float b) { return b > a ? b : a; }
 
 // What is subtracted from a column with this maximum: nothing sensible is left of one that has only -inf.
 KFN float shift_of(float maximum) { return maximum == -K_INF ? K_NAN : maximum; }
@@ -21,10 +22,13 @@ KFN float shift_of(float maximum) { return maximum == -K_INF ? K_NAN : maximum; 
 // x - shift; the places of the maximum, infinite or not, are 0.
 KFN float shifted(float x, float shift) { return x == shift ? 0.0f : x - shift; }
 
-// e^x for x <= 0 or NaN; 0 where the result would be denormal.
+// e^x for x <= 0 or NaN; 0 where the exponent of the result would run out.
 KFN float exp_of(float x) {
-  const float e = k_exp_negative(x < -87.34f ? -87.34f : x);
-  return x < -87.34f ? 0.0f : e;
+  x = x < -104.0f ? -104.0f : x;
+  const float t = x * K_LOG2_E + K_ROUND;
+  const float p = k_expm1_core(k_exp_reduce(x, t));
+  const int exponent = k_bits(t) - K_ROUND_BITS + 127;
+  return (1.0f + p) * k_float((exponent > 0 ? exponent : 0) << 23);
 }
 
 float maximum_of(const float* x, long n) {
@@ -60,21 +64,25 @@ float sum_of(const float* x, long n) {
   return lane[0];
 }
 
-void exp_block(const float* __restrict x, float* __restrict y, float shift, long n) {
-  for (long i = 0; i < n; ++i) y[i] = exp_of(shifted(x[i], shift));
+// x and y do not overlap. With an infinite shift only its own places count.
+void exp_apart(const float* __restrict x, float* __restrict y, float shift, long n) {
+  if (shift == K_INF) {
+    for (long i = 0; i < n; ++i) y[i] = x[i] == shift ? 1.0f : (x[i] != x[i] ? x[i] : 0.0f);
+  } else {
+    for (long i = 0; i < n; ++i) y[i] = exp_of(x[i] - shift);
+  }
 }
 
 void softmax_column(const float* x, float* y, long n) {
   const float shift = shift_of(maximum_of(x, n));
+  float exponentials[kBlock];
   double sum = 0;
   for (long i = 0; i < n; i += kBlock) {
     const long length = n - i < kBlock ? n - i : kBlock;
-    if (x == y) {
-      for (long j = 0; j < length; ++j) y[i + j] = exp_of(shifted(y[i + j], shift));
-    } else {
-      exp_block(x + i, y + i, shift, length);
-    }
-    sum += static_cast<double>(sum_of(y + i, length));
+    float* to = x == y ? exponentials : y + i;
+    exp_apart(x + i, to, shift, length);
+    sum += static_cast<double>(sum_of(to, length));
+    if (x == y) __builtin_memcpy(y + i, to, sizeof(float) * static_cast<unsigned long>(length));
   }
   const float factor = static_cast<float>(1.0 / sum);
   for (long i = 0; i < n; ++i) y[i] *= factor;
@@ -86,7 +94,7 @@ void logsoftmax_column(const float* x, float* y, long n) {
   double sum = 0;
   for (long i = 0; i < n; i += kBlock) {
     const long length = n - i < kBlock ? n - i : kBlock;
-    exp_block(x + i, exponentials, shift, length);
+    exp_apart(x + i, exponentials, shift, length);
     sum += static_cast<double>(sum_of(exponentials, length));
   }
   const float log_sum = k_log(static_cast<float>(sum));
