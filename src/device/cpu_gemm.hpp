@@ -37,7 +37,8 @@ struct GemmCall {
 /// zeros. Any thread may call it; throws only std::bad_alloc.
 void gemm(const GemmCall& call);
 
-/// For tests: computes with the kernels of this instruction set; false if this machine lacks it. host_isa() is the default.
+/// For tests: computes with the kernels of this instruction set; false if this machine lacks it. host_isa() is the
+/// default.
 bool use_gemm_isa(HostIsa isa);
 
 }  // namespace sluice::detail

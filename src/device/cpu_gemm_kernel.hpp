@@ -1,5 +1,6 @@
-// The inner loops of the CPU's matrix products. cpu_gemm_kernel.cpp is compiled once per instruction set, each time into
-// a namespace of its own (SLUICE_ISA); cpu_gemm.cpp picks a table when the program runs. All work here is on one thread.
+// The inner loops of the CPU's matrix products. cpu_gemm_kernel.cpp is compiled once per instruction set, each time
+// into a namespace of its own (SLUICE_ISA); cpu_gemm.cpp picks a table when the program runs. All work here is on one
+// thread.
 #pragma once
 
 #include <cstdint>

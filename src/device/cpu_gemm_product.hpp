@@ -1,5 +1,5 @@
-// One matrix product of one element type: chooses between oneDNN, the packed, the direct and the vector kernels, and cuts
-// the work for the pool. Every choice here depends on the shape alone.
+// One matrix product of one element type: chooses between oneDNN, the packed, the direct and the vector kernels, and
+// cuts the work for the pool. Every choice here depends on the shape alone.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace sluice::detail {
 
-/// C (m x n) = A (m x k) B (k x n). C's columns lie c_step apart; element (i, p) of A is a[i * a_row + p * a_column] and
-/// one of the two distances is 1; so for B.
+/// C (m x n) = A (m x k) B (k x n). C's columns lie c_step apart; element (i, p) of A is a[i * a_row + p * a_column]
+/// and one of the two distances is 1; so for B.
 template <class T>
 struct Product {
   std::int64_t m, n, k;

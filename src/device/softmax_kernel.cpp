@@ -27,7 +27,7 @@ KFN float exp_of(float x) {
   x = x < -104.0f ? -104.0f : x;
   const float t = x * K_LOG2_E + K_ROUND;
   const float p = k_expm1_core(k_exp_reduce(x, t));
-  const int exponent = k_bits(t) - K_ROUND_BITS + 127;
+  const int exponent = k_rounded(t) + 127;
   return (1.0f + p) * k_float((exponent > 0 ? exponent : 0) << 23);
 }
 
