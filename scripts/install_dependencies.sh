@@ -8,7 +8,7 @@ packages_of() {
     # libdnnl2 is opened at run time for large CPU products; the library works without it.
     build) echo g++ cmake ninja-build zlib1g-dev nlohmann-json3-dev libfmt-dev libcli11-dev libdnnl2 ;;
     test) echo libgtest-dev python3 binutils ;;
-    bench) echo libbenchmark-dev libtorch-dev ;;
+    bench) echo libbenchmark-dev libtorch-dev libopenblas0-pthread ;;
     check) echo clang-format-16 clang-tidy-16 python3 ;;
     *) echo "usage: $0 [build] [test] [bench] [check]" >&2; exit 2 ;;
   esac

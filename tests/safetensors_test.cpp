@@ -207,9 +207,9 @@ TEST(Safetensors, HostileHeadersAreQuick) {
   for (int i = 0; i < 100'000; ++i) objects += R"({"a":)";
   expect_refused(file_of(objects, ""), "tensor \"a\" has \"a\"");
   std::string shape = R"({"a":{"dtype":"F32","shape":[1)";
-  for (int i = 0; i < 1'000'000; ++i) shape += ",1";
+  for (int i = 0; i < 200'000; ++i) shape += ",1";
   expect_refused(file_of(shape, ""), "more than 8");
-  expect_refused(file_of("{\"" + std::string(10'000'000, 'x') + "\":1}", ""), "expected an object");
+  expect_refused(file_of("{\"" + std::string(2'000'000, 'x') + "\":1}", ""), "expected an object");
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));  // sanitizers are slow
 }
 

@@ -33,6 +33,18 @@ TEST(Tape, TrainingIsTrueInsideOnly) {
   EXPECT_FALSE(training());
 }
 
+TEST(Tape, AGradientInsideNoGradIsAGradient) {
+  Tensor x = full({1}, 3.0);
+  const NoGrad guard;
+  {
+    detail::Tape tape;
+    tape.track(x);
+    tape.backward(sum(x * x));
+    EXPECT_EQ(tape.gradient(x).item<float>(), 6);
+  }
+  EXPECT_FALSE(training()) << "the guard is still in force";
+}
+
 TEST(Tape, AddsTheGradientsOfAllUses) {
   test::expect_gradients([](const std::vector<Tensor>& x) { return x[0] * x[0] + sin(x[0]) * x[1] - x[1]; },
                          {test::random_f64({3, 2}, 1), test::random_f64({3}, 2)});

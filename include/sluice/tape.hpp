@@ -99,6 +99,7 @@ class SLUICE_API Tape {
   std::vector<Record> records_;
   std::vector<Tensor> gradients_;
   Tape* outer_;
+  bool outer_no_grad_;  // a gradient inside no_grad is a gradient
 };
 
 /// Whether the active tape tracks one of `inputs`. Throws ArgumentError when one is tracked by another live tape.

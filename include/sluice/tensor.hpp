@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -126,16 +127,17 @@ template <Element T>
 Tensor from(std::span<const T> data, const Shape& shape) {
   return from_bytes(data.data(), data.size_bytes(), shape, dtype_of<T>());
 }
-template <Element T>
-  requires(!std::same_as<T, bool>)
-Tensor from(const std::vector<T>& data, const Shape& shape) {
-  return from(std::span<const T>(data), shape);
+/// From anything whose elements lie side by side: std::vector, std::array, std::span.
+template <std::ranges::contiguous_range R>
+  requires Element<std::ranges::range_value_t<R>>
+Tensor from(const R& data, const Shape& shape) {
+  return from(std::span<const std::ranges::range_value_t<R>>(std::ranges::data(data), std::ranges::size(data)), shape);
 }
 /// A vector as it lies.
-template <Element T>
-  requires(!std::same_as<T, bool>)
-Tensor from(const std::vector<T>& data) {
-  return from(data, Shape{data.size()});
+template <std::ranges::contiguous_range R>
+  requires Element<std::ranges::range_value_t<R>>
+Tensor from(const R& data) {
+  return from(data, Shape{std::ranges::size(data)});
 }
 SLUICE_API Tensor from(const std::vector<bool>& data);
 SLUICE_API Tensor from(const std::vector<bool>& data, const Shape& shape);

@@ -141,7 +141,7 @@ const Program* finish(const Draft& draft, int inputs, int caller_params) {
 
 const Program* Program::derivative(std::uint64_t wanted, std::uint64_t given) const {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(program_mutex());
     const auto found = derivatives_.find({wanted, given});
     if (found != derivatives_.end()) return found->second;
   }
@@ -149,14 +149,14 @@ const Program* Program::derivative(std::uint64_t wanted, std::uint64_t given) co
   for (std::size_t o = 0; o < outputs_.size(); ++o) gradients += static_cast<int>((given >> o) & 1);
   const Draft draft = differentiate(*this, wanted, given, false);
   const Program* program = finish(draft, inputs_ + gradients, caller_params_);
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(program_mutex());
   return derivatives_[{wanted, given}] = program;
 }
 
 const Program* Program::derivative_of_result() const {
   if (inputs_ != 1 || outputs_.size() != 1) return nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(program_mutex());
     if (has_result_form_) return result_form_;
   }
   // Inputs of the draft: 0 is x, 1 is g, 2 is the result. It is a result form if x is not used.
@@ -168,7 +168,7 @@ const Program* Program::derivative_of_result() const {
     if (node.operand[0] == 2) node.operand[0] = 0;
   }
   const Program* program = uses_x ? nullptr : finish(draft, 2, caller_params_);
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(program_mutex());
   has_result_form_ = true;
   return result_form_ = program;
 }

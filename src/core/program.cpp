@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "src/core/typed_program.hpp"
+#include "src/device/fork_safe.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -78,9 +79,8 @@ constexpr std::size_t kRecent = 64;
 thread_local std::array<std::pair<std::size_t, const Program*>, kRecent> recent{};
 
 const Program* intern_shared(std::size_t hash, const Structure& s) {
-  static auto& mutex = *new std::mutex;
   static auto& table = *new std::unordered_multimap<std::size_t, const Program*>;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(program_mutex());
   const auto [first, last] = table.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     if (same(*it->second, s)) return it->second;
@@ -167,7 +167,7 @@ const TypedProgram& Program::typed(std::span<const DType> inputs, const DType* o
   std::string key;
   for (const DType dtype : inputs) key.push_back(static_cast<char>(dtype.code()));
   for (std::size_t i = 0; outputs != nullptr && i < outputs_.size(); ++i) key.push_back(static_cast<char>(outputs[i].code()));
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(program_mutex());
   const TypedProgram*& typed = typed_[key];
   if (typed == nullptr) typed = assign_types(*this, inputs, outputs).release();
   return *typed;
@@ -184,6 +184,15 @@ std::uint64_t Program::inputs_read() const {
 bool Program::output_is_zero(std::size_t k) const {
   const Node& node = nodes_[outputs_[k]];
   return node.op == Op::constant && node.operand[0] == 2;
+}
+
+std::mutex& program_mutex() {
+  static std::mutex& mutex = []() -> std::mutex& {
+    auto* made = new std::mutex;
+    hold_during_fork(*made);
+    return *made;
+  }();
+  return mutex;
 }
 
 const Program* identity_program() {
@@ -214,5 +223,11 @@ const Program* row_program(Op op) {
   }();
   return programs[static_cast<std::size_t>(op)];
 }
+
+namespace {
+// Made while the library is loaded: a fork during the making of a function's static would leave the child waiting for a
+// thread that it does not have.
+[[maybe_unused]] const bool kMadeAtLoad = identity_program() != nullptr && row_program(Op::add) != nullptr;
+}  // namespace
 
 }  // namespace sluice::detail

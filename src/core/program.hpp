@@ -49,12 +49,15 @@ class Program {
   int inputs_;
   int caller_params_;
 
-  mutable std::mutex mutex_;
+  // Guarded by program_mutex().
   mutable std::map<std::pair<std::uint64_t, std::uint64_t>, const Program*> derivatives_;
   mutable std::map<std::string, const TypedProgram*> typed_;  // by the codes of the types
   mutable bool has_result_form_ = false;
   mutable const Program* result_form_ = nullptr;
 };
+
+/// Guards what all programs keep and the table of programs: one mutex, so that it can be held while the process forks.
+std::mutex& program_mutex();
 
 /// x -> x, for casts and copies.
 const Program* identity_program();

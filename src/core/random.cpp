@@ -22,6 +22,8 @@ ProcessGenerator& process_generator() {
   }();
   return *shared;
 }
+// Made while the library is loaded, so that no fork meets it half made.
+[[maybe_unused]] const ProcessGenerator& kMadeAtLoad = process_generator();
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/core/map.hpp"
+#include "src/device/fork_safe.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -23,6 +24,7 @@ std::atomic<std::uint64_t> last_id{0};
 /// The tapes that live now, so that an operation can tell a leftover slot from one that still matters.
 class LiveTapes {
  public:
+  LiveTapes() { hold_during_fork(mutex_); }
   void insert(std::uint64_t id) {
     const std::lock_guard lock(mutex_);
     ids_.push_back(id);
@@ -45,6 +47,8 @@ LiveTapes& live_tapes() {
   static auto& tapes = *new LiveTapes;
   return tapes;
 }
+// Made while the library is loaded, so that no fork meets it half made.
+[[maybe_unused]] const LiveTapes& kMadeAtLoad = live_tapes();
 
 [[noreturn]] void throw_foreign_tape() {
   throw ArgumentError(
@@ -54,13 +58,14 @@ LiveTapes& live_tapes() {
 
 }  // namespace
 
-Tape::Tape() : id_(++last_id), outer_(state.tape) {
+Tape::Tape() : id_(++last_id), outer_(state.tape), outer_no_grad_(std::exchange(state.no_grad, false)) {
   live_tapes().insert(id_);
   state.tape = this;
 }
 
 Tape::~Tape() {
   state.tape = outer_;
+  state.no_grad = outer_no_grad_;
   live_tapes().erase(id_);
 }
 

@@ -31,7 +31,7 @@ void check_cold(const Tensor& y) {
   require_value(y, "onecold");
   if (y.rank() == 0) throw ShapeError("onecold: a 0-dimensional tensor has no columns");
   if (y.rank() > 1 || !y.dtype().is_floating()) return;
-  for (const double value : cpu_device()(cast(detach(y), f64)).span<double>()) {
+  for (const double value : cpu_device()(cast(detach(y), f64)).to_vector<double>()) {
     if (std::isnan(value)) throw ArgumentError("onecold: the vector holds NaN, so no element is the greatest");
   }
 }

@@ -53,4 +53,9 @@ DeviceImpl* cpu_device_impl() {
   return device;
 }
 
+namespace {
+// Made while the library is loaded, so that no fork meets it half made.
+[[maybe_unused]] const DeviceImpl* const kMadeAtLoad = cpu_device_impl();
+}  // namespace
+
 }  // namespace sluice::detail

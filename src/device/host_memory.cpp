@@ -68,6 +68,11 @@ CachingAllocator& host_allocator() {
   return *allocator;
 }
 
+namespace {
+// Made while the library is loaded, so that no fork meets it half made.
+[[maybe_unused]] const CachingAllocator& kMadeAtLoad = host_allocator();
+}  // namespace
+
 Storage* allocate_host(DeviceImpl* device, std::size_t bytes) {
   if (bytes < kLarge) return &allocate_header(device, bytes, nullptr)->storage;
   CachingAllocator::Block* const block = host_allocator().allocate(bytes);
