@@ -18,10 +18,10 @@ constexpr int kThreads = 2;
 
 struct Case {
   std::string name;
-  double target;                   // libtorch time / Sluice time to reach
+  double target;  // libtorch time / Sluice time to reach
   std::function<void()> ours;
   std::function<void()> theirs;
-  double floor = 0;                // seconds this machine needs at least, measured; 0 if none is meaningful
+  double floor = 0;  // seconds this machine needs at least, measured; 0 if none is meaningful
 };
 
 sluice::Tensor ours_of(const torch::Tensor& x) {
@@ -74,7 +74,8 @@ struct SluiceMlp {
   }
   static sluice::Sequential stack(const std::vector<std::int64_t>& sizes) {
     sluice::Sequential layers;
-    for (std::size_t i = 0; i + 2 < sizes.size(); ++i) layers.push_back(sluice::Dense(sizes[i], sizes[i + 1], sluice::relu));
+    for (std::size_t i = 0; i + 2 < sizes.size(); ++i)
+      layers.push_back(sluice::Dense(sizes[i], sizes[i + 1], sluice::relu));
     layers.push_back(sluice::Dense(sizes[sizes.size() - 2], sizes.back()));
     return layers;
   }
@@ -154,8 +155,7 @@ Case fused_case() {
 Case bias_case() {
   const torch::Tensor x = torch::randn({1024, 4096}), b = torch::randn({4096});
   const sluice::Tensor p = ours_of(x), c = ours_of(b);
-  return {"bias + relu, 4096x1024", 2,
-          [=] { sluice::map([](auto u, auto v) { return sluice::relu(u + v); }, p, c); },
+  return {"bias + relu, 4096x1024", 2, [=] { sluice::map([](auto u, auto v) { return sluice::relu(u + v); }, p, c); },
           [=] { torch::relu(x + b).numel(); }, copy_seconds(16777216)};
 }
 
@@ -169,8 +169,9 @@ Case softmax_case() {
 std::function<void()> our_layer_norm(const sluice::Tensor& p, const sluice::Tensor& g, const sluice::Tensor& b) {
   return [=] {
     const auto [m, v] = sluice::mean_var(p, 0);
-    sluice::map([](auto x, auto mean, auto var, auto gain, auto bias) { return (x - mean) / sqrt(var + 1e-5) * gain + bias; },
-                p, m, v, g, b);
+    sluice::map(
+        [](auto x, auto mean, auto var, auto gain, auto bias) { return (x - mean) / sqrt(var + 1e-5) * gain + bias; },
+        p, m, v, g, b);
   };
 }
 
@@ -208,7 +209,8 @@ Case small_case() {
 Case matmul_case(std::int64_t n, int repeats) {
   const torch::Tensor x = torch::randn({n, n}), y = torch::randn({n, n});
   const sluice::Tensor p = ours_of(x), q = ours_of(y);
-  const std::string name = repeats == 1 ? "matmul " + std::to_string(n) : std::to_string(repeats) + " matmuls of " + std::to_string(n);
+  const std::string name =
+      repeats == 1 ? "matmul " + std::to_string(n) : std::to_string(repeats) + " matmuls of " + std::to_string(n);
   return {name, 1,
           [=] {
             for (int i = 0; i < repeats; ++i) sluice::matmul(p, q);
@@ -220,8 +222,12 @@ Case matmul_case(std::int64_t n, int repeats) {
 }
 
 std::vector<std::function<Case()>> all_cases() {
-  return {[] { return mlp_case("MLP 784-512-256-10, batch 128, Adam", 1.5, {784, 512, 256, 10}, 128, true); },
-          [] { return mlp_case("MLP 2-16-1, batch 32, Adam", 3, {2, 16, 1}, 32, false); },
+  return {[] {
+            return mlp_case("MLP 784-512-256-10, batch 128, Adam", 1.5, {784, 512, 256, 10}, 128, true);
+          },
+          [] {
+            return mlp_case("MLP 2-16-1, batch 32, Adam", 3, {2, 16, 1}, 32, false);
+          },
           fused_case,
           bias_case,
           softmax_case,
@@ -240,9 +246,12 @@ int main(int argc, char** argv) {
   torch::set_num_threads(kThreads);
   sluice::set_num_threads(kThreads);
   const bool markdown = argc > 1 && std::string(argv[1]) == "--markdown";
-  std::printf("%d threads; medians of one run; ratio = libtorch time / Sluice time; floor = a plain copy of the bytes, or "
-              "oneDNN's own product\n", kThreads);
-  if (markdown) std::printf("\n| case | Sluice ms | libtorch ms | ratio | target | of floor |\n|---|---|---|---|---|---|\n");
+  std::printf(
+      "%d threads; medians of one run; ratio = libtorch time / Sluice time; floor = a plain copy of the bytes, or "
+      "oneDNN's own product\n",
+      kThreads);
+  if (markdown)
+    std::printf("\n| case | Sluice ms | libtorch ms | ratio | target | of floor |\n|---|---|---|---|---|---|\n");
   else std::printf("%-42s %10s %12s %7s %7s %9s\n", "case", "Sluice ms", "libtorch ms", "ratio", "target", "of floor");
   for (const auto& make : all_cases()) {
     const Case c = make();
@@ -257,7 +266,8 @@ int main(int argc, char** argv) {
     const std::vector<double> t = bench::compare({c.ours, theirs});
     char part[32] = "";
     if (c.floor > 0) std::snprintf(part, sizeof part, "%.0f %%", 100 * c.floor / t[0]);
-    const char* format = markdown ? "| %s | %.3f | %.3f | %.2f | %.1f | %s |\n" : "%-42s %10.3f %12.3f %7.2f %7.1f %9s\n";
+    const char* format =
+        markdown ? "| %s | %.3f | %.3f | %.2f | %.1f | %s |\n" : "%-42s %10.3f %12.3f %7.2f %7.1f %9s\n";
     std::printf(format, c.name.c_str(), t[0] * 1e3, t[1] * 1e3, t[1] / t[0], c.target, part);
     std::fflush(stdout);
   }

@@ -1,5 +1,5 @@
-// One training step of a small network, from nothing: the time of this whole process is what an application waits before
-// its first step. Prints the step's loss and exits.
+// One training step of a small network, from nothing: the time of this whole process is what an application waits
+// before its first step. Prints the step's loss and exits.
 #include <cstdio>
 
 #include "sluice/sluice.hpp"

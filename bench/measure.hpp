@@ -1,4 +1,5 @@
-// Medians, taken in blocks that alternate between the contestants, so that a machine whose speed drifts is fair to both.
+// Medians, taken in blocks that alternate between the contestants, so that a machine whose speed drifts is fair to
+// both.
 #pragma once
 
 #include <algorithm>

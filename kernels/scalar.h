@@ -1,47 +1,47 @@
 // The helpers that the op table names through FN(...), for each type programs compute in: f32, f64, i32, i64.
 //
-// Integer arithmetic wraps (computed unsigned); floor_div and mod by 0 give 0; max, min and relu propagate NaN. f64 takes
-// the device's own functions. Includes math.h's polynomials for f32; the includer defines KFN, k_rint, k_fmod, the k_*_f64
-// functions it has, and SLUICE_F64 where doubles exist.
+// Integer arithmetic wraps (computed unsigned); floor_div and mod by 0 give 0; max, min and relu propagate NaN. f64
+// takes the device's own functions. Includes math.h's polynomials for f32; the includer defines KFN, k_rint, k_fmod,
+// the k_*_f64 functions it has, and SLUICE_F64 where doubles exist.
 #ifndef SLUICE_KERNELS_SCALAR_H
 #define SLUICE_KERNELS_SCALAR_H
 
-#define K_INTEGER_HELPERS(S, T, U)                                                          \
-  KFN T k_add_##S(T x, T y) { return (T)((U)x + (U)y); }                                    \
-  KFN T k_sub_##S(T x, T y) { return (T)((U)x - (U)y); }                                    \
-  KFN T k_mul_##S(T x, T y) { return (T)((U)x * (U)y); }                                    \
-  KFN T k_neg_##S(T x) { return (T)((U)0 - (U)x); }                                         \
-  KFN T k_max_##S(T x, T y) { return x > y ? x : y; }                                       \
-  KFN T k_min_##S(T x, T y) { return x < y ? x : y; }                                       \
-  KFN T k_abs_##S(T x) { return x < 0 ? k_neg_##S(x) : x; }                                 \
-  KFN T k_sign_##S(T x) { return (T)(x > 0) - (T)(x < 0); }                                 \
-  KFN T k_round_##S(T x) { return x; }                                                      \
-  KFN T k_floor_##S(T x) { return x; }                                                      \
-  /* The divisor 0 gives 0 and -1 negates: neither may reach the machine's division. */     \
-  KFN T k_floor_div_##S(T x, T y) {                                                         \
-    T d = ((y == 0) | (y == -1)) ? 1 : y;                                                   \
-    T q = x / d;                                                                            \
-    T down = (T)((q * d != x) & ((x < 0) != (d < 0)));                                      \
-    return y == 0 ? 0 : y == -1 ? k_neg_##S(x) : q - down;                                  \
-  }                                                                                         \
-  KFN T k_mod_##S(T x, T y) {                                                               \
-    T d = ((y == 0) | (y == -1)) ? 1 : y;                                                   \
-    T r = x % d;                                                                            \
-    return ((r != 0) & ((r < 0) != (d < 0))) ? r + d : r;                                   \
+#define K_INTEGER_HELPERS(S, T, U)                                                      \
+  KFN T k_add_##S(T x, T y) { return (T)((U)x + (U)y); }                                \
+  KFN T k_sub_##S(T x, T y) { return (T)((U)x - (U)y); }                                \
+  KFN T k_mul_##S(T x, T y) { return (T)((U)x * (U)y); }                                \
+  KFN T k_neg_##S(T x) { return (T)((U)0 - (U)x); }                                     \
+  KFN T k_max_##S(T x, T y) { return x > y ? x : y; }                                   \
+  KFN T k_min_##S(T x, T y) { return x < y ? x : y; }                                   \
+  KFN T k_abs_##S(T x) { return x < 0 ? k_neg_##S(x) : x; }                             \
+  KFN T k_sign_##S(T x) { return (T)(x > 0) - (T)(x < 0); }                             \
+  KFN T k_round_##S(T x) { return x; }                                                  \
+  KFN T k_floor_##S(T x) { return x; }                                                  \
+  /* The divisor 0 gives 0 and -1 negates: neither may reach the machine's division. */ \
+  KFN T k_floor_div_##S(T x, T y) {                                                     \
+    T d = ((y == 0) | (y == -1)) ? 1 : y;                                               \
+    T q = x / d;                                                                        \
+    T down = (T)((q * d != x) & ((x < 0) != (d < 0)));                                  \
+    return y == 0 ? 0 : y == -1 ? k_neg_##S(x) : q - down;                              \
+  }                                                                                     \
+  KFN T k_mod_##S(T x, T y) {                                                           \
+    T d = ((y == 0) | (y == -1)) ? 1 : y;                                               \
+    T r = x % d;                                                                        \
+    return ((r != 0) & ((r < 0) != (d < 0))) ? r + d : r;                               \
   }
 
-#define K_FLOAT_HELPERS(S, T)                                                               \
-  KFN T k_add_##S(T x, T y) { return x + y; }                                               \
-  KFN T k_sub_##S(T x, T y) { return x - y; }                                               \
-  KFN T k_mul_##S(T x, T y) { return x * y; }                                               \
-  KFN T k_neg_##S(T x) { return -x; }                                                       \
-  KFN T k_max_##S(T x, T y) { return ((x > y) | (x != x)) ? x : y; }                        \
-  KFN T k_min_##S(T x, T y) { return ((x < y) | (x != x)) ? x : y; }                        \
-  KFN T k_sign_##S(T x) { return x > 0 ? (T)1 : x < 0 ? (T)-1 : x; }                        \
-  KFN T k_floor_div_##S(T x, T y) { return k_floor_##S(x / y); }                            \
-  KFN T k_mod_##S(T x, T y) {                                                               \
-    T r = k_fmod_##S(x, y);                                                                 \
-    return ((r != 0) & ((r < 0) != (y < 0))) ? r + y : r;                                   \
+#define K_FLOAT_HELPERS(S, T)                                        \
+  KFN T k_add_##S(T x, T y) { return x + y; }                        \
+  KFN T k_sub_##S(T x, T y) { return x - y; }                        \
+  KFN T k_mul_##S(T x, T y) { return x * y; }                        \
+  KFN T k_neg_##S(T x) { return -x; }                                \
+  KFN T k_max_##S(T x, T y) { return ((x > y) | (x != x)) ? x : y; } \
+  KFN T k_min_##S(T x, T y) { return ((x < y) | (x != x)) ? x : y; } \
+  KFN T k_sign_##S(T x) { return x > 0 ? (T)1 : x < 0 ? (T)-1 : x; } \
+  KFN T k_floor_div_##S(T x, T y) { return k_floor_##S(x / y); }     \
+  KFN T k_mod_##S(T x, T y) {                                        \
+    T r = k_fmod_##S(x, y);                                          \
+    return ((r != 0) & ((r < 0) != (y < 0))) ? r + y : r;            \
   }
 
 K_INTEGER_HELPERS(i32, int, unsigned int)

@@ -50,7 +50,7 @@ class FakeDevice final : public detail::DeviceImpl {
   void uniform(const detail::Operand&, std::int64_t, RandomKey) override { refuse(); }
 
   std::atomic<int> blocks = 0;  // allocated and not freed
-  std::size_t bytes_read = 0;  // since the start
+  std::size_t bytes_read = 0;   // since the start
 
  private:
   [[noreturn]] static void refuse() { throw Unsupported("FakeDevice computes nothing"); }

@@ -48,7 +48,8 @@ TEST(Map, AgreesWithIndexArithmeticForEveryPairOfBroadcastShapes) {
       right.push_back(left.back() == full.back() && random() % 3 == 0 ? 1 : full.back());
     }
     while (!right.empty() && right.back() == 1 && random() % 2 == 0) right.pop_back();
-    const Tensor a = test::random_f64(Shape(left), unsigned(trial)), b = test::random_f64(Shape(right), 1000 + unsigned(trial));
+    const Tensor a = test::random_f64(Shape(left), unsigned(trial)),
+                 b = test::random_f64(Shape(right), 1000 + unsigned(trial));
     const Shape shape = broadcast(a.shape(), b.shape(), "test");
     const Tensor got = map([](auto x, auto y) { return x + 3 * y; }, a, b);
     ASSERT_TRUE(equal(got, naive_add(a, b, shape))) << a.shape() << " with " << b.shape();
@@ -135,7 +136,9 @@ TEST(Map, GradientsFlowThroughSeveralOutputs) {
       },
       {test::random_f64({3, 4}, 1), test::random_f64({3}, 2)});
   test::expect_gradients(
-      [](const std::vector<Tensor>& x) { return map([](auto p, auto q) { return std::tuple(p * q, sin(p)); }, x[0], x[1])[0]; },
+      [](const std::vector<Tensor>& x) {
+        return map([](auto p, auto q) { return std::tuple(p * q, sin(p)); }, x[0], x[1])[0];
+      },
       {test::random_f64({3, 4}, 1), test::random_f64({3}, 2)});
 }
 
@@ -162,7 +165,11 @@ TEST(Map, RunTimeNumbersMakeNoNewProgram) {
 
 TEST(Map, TracedValuesLiveOnlyInsideATrace) {
   EXPECT_THROW(Expr(1.0), ArgumentError);
-  EXPECT_THROW(map([](auto x) { return x + sum(zeros({2})).item<float>() + map([](auto y) { return y; }, ones({1})).template item<float>(); },
+  EXPECT_THROW(map(
+                   [](auto x) {
+                     return x + sum(zeros({2})).item<float>() +
+                            map([](auto y) { return y; }, ones({1})).template item<float>();
+                   },
                    ones({2})),
                ArgumentError);
   // The failed trace leaves the thread usable.
@@ -182,7 +189,8 @@ TEST(Map, ManyOperandsWork) {
   const Function total = [] {
     detail::Trace trace(30);
     Expr sum = Expr::node(detail::Trace::emit(detail::Node{detail::Op::input, {0}}));
-    for (std::uint16_t i = 1; i < 30; ++i) sum = sum + Expr::node(detail::Trace::emit(detail::Node{detail::Op::input, {i}}));
+    for (std::uint16_t i = 1; i < 30; ++i)
+      sum = sum + Expr::node(detail::Trace::emit(detail::Node{detail::Op::input, {i}}));
     trace.output(sum.id());
     return Function(trace.program(), {});
   }();

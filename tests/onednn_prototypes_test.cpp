@@ -1,4 +1,5 @@
-// Holds the prototypes that src/device/onednn.hpp declares by hand against oneDNN's own headers, where those are installed.
+// Holds the prototypes that src/device/onednn.hpp declares by hand against oneDNN's own headers, where those are
+// installed.
 #include "src/device/onednn.hpp"
 
 #include <gtest/gtest.h>

@@ -29,7 +29,8 @@ std::vector<float> sample(std::mt19937& random, double low, double high) {
   std::uniform_real_distribution<double> uniform(low, high);
   std::vector<float> values(kPoints);
   for (std::size_t i = 0; i < kPoints; ++i) {
-    values[i] = i % 2 == 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(random())) : static_cast<float>(uniform(random));
+    values[i] =
+        i % 2 == 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(random())) : static_cast<float>(uniform(random));
   }
   const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 2.0f, 0.5f};
   for (float& value : values) {
@@ -176,7 +177,8 @@ TYPED_TEST(IntegerRows, WrapAndDivideAsWritten) {
     x[i] = random() % 4 == 0 ? edges[random() % 5] : static_cast<T>(random());
     y[i] = random() % 4 == 0 ? edges[random() % 5] : static_cast<T>(random() % 3 == 0 ? random() % 7 : random());
   }
-  for (const char* name : {"add", "sub", "mul", "floor_div", "mod", "max", "min", "neg", "abs", "sign", "round", "floor"}) {
+  for (const char* name :
+       {"add", "sub", "mul", "floor_div", "mod", "max", "min", "neg", "abs", "sign", "round", "floor"}) {
     const auto& all = test::op_references();
     const auto row = std::ranges::find_if(all, [&](const auto& r) { return std::string(r.name) == name; });
     std::vector<Tensor> inputs{from(x)};

@@ -15,18 +15,18 @@ double floored_mod(double x, double y) {
   return r != 0 && std::signbit(r) != std::signbit(y) ? r + y : r;
 }
 
-#define REFERENCE(name, expression, low, high)                               \
-  struct Reference_##name {                                                  \
-    static double value(double x, double y, double z) {                      \
-      (void)x, (void)y, (void)z;                                             \
-      return expression;                                                     \
-    }                                                                        \
-    static constexpr double kLow = low, kHigh = high;                        \
+#define REFERENCE(name, expression, low, high)          \
+  struct Reference_##name {                             \
+    static double value(double x, double y, double z) { \
+      (void)x, (void)y, (void)z;                        \
+      return expression;                                \
+    }                                                   \
+    static constexpr double kLow = low, kHigh = high;   \
   };
 
 REFERENCE(add, x + y, -100, 100)
 REFERENCE(sub, x - y, -100, 100)
-REFERENCE(mul, x * y, -100, 100)
+REFERENCE(mul, x* y, -100, 100)
 REFERENCE(div, x / y, -100, 100)
 REFERENCE(floor_div, std::floor(float_quotient(x, y)), -100, 100)
 REFERENCE(mod, floored_mod(x, y), -100, 100)
@@ -62,8 +62,8 @@ constexpr bool kDifferentiable_same = true, kDifferentiable_truth = false;
 
 const std::vector<OpReference>& op_references() {
   static const std::vector<OpReference> all = {
-#define SLUICE_ROW(name, arity, kind, result, ...)                                                      \
-  {detail::Op::name, #name, arity, Reference_##name::value, Reference_##name::kLow, Reference_##name::kHigh, \
+#define SLUICE_ROW(name, arity, kind, result, ...)                                                                  \
+  {detail::Op::name,        #name, arity, Reference_##name::value, Reference_##name::kLow, Reference_##name::kHigh, \
    kDifferentiable_##result},
       SLUICE_OPS(SLUICE_ROW)
 #undef SLUICE_ROW

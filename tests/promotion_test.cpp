@@ -96,8 +96,7 @@ TEST(Cast, TruncatesAndSaturatesFloats) {
   EXPECT_EQ(cast(x, i8).to_vector<std::int8_t>(), (std::vector<std::int8_t>{1, -1, 127, -128, 0, 127, -128, 127}));
   constexpr auto kMax = std::numeric_limits<std::int32_t>::max();
   constexpr auto kMin = std::numeric_limits<std::int32_t>::min();
-  EXPECT_EQ(cast(x, i32).to_vector<std::int32_t>(),
-            (std::vector<std::int32_t>{1, -1, 300, -300, 0, kMax, kMin, kMax}));
+  EXPECT_EQ(cast(x, i32).to_vector<std::int32_t>(), (std::vector<std::int32_t>{1, -1, 300, -300, 0, kMax, kMin, kMax}));
   constexpr auto kLong = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(cast(x, i64).to_vector<std::int64_t>(),
             (std::vector<std::int64_t>{1, -1, 300, -300, 0, kLong, -kLong - 1, 3000000000}));

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string>
 
-#include "sluice/ops.hpp"
 #include "op_reference.hpp"
+#include "sluice/ops.hpp"
 #include "src/core/program.hpp"
 #include "src/core/typed_program.hpp"
 
@@ -68,7 +68,8 @@ TEST(SingularPoints, OneOperandRowsFollowTheTable) {
 }
 
 TEST(SingularPoints, EveryDifferentiableRowIsInATable) {
-  const Op binary[] = {Op::add, Op::sub, Op::mul, Op::div, Op::pow, Op::max, Op::min, Op::mod, Op::floor_div, Op::where};
+  const Op binary[] = {Op::add, Op::sub, Op::mul, Op::div,       Op::pow,
+                       Op::max, Op::min, Op::mod, Op::floor_div, Op::where};
   for (const auto& row : test::op_references()) {
     if (!row.differentiable) continue;
     const bool listed = std::ranges::any_of(kUnary, [&](const UnaryRow& u) { return u.op == row.op; }) ||
@@ -82,26 +83,16 @@ struct BinaryCase {
   float x, y, dx, dy;
 };
 const BinaryCase kBinary[] = {
-    {Op::add, kInf, 0, 1, 1},
-    {Op::sub, 0, kNaN, 1, -1},
-    {Op::mul, 0, kInf, kInf, 0},
-    {Op::mul, kNaN, 0, 0, kNaN},
-    {Op::div, 1, 0, kInf, -kInf},
-    {Op::div, 0, 1, 1, 0},
-    {Op::div, 1, kInf, 0, 0},
-    {Op::pow, 0, 0, 0, 0},
-    {Op::pow, 0, 2, 0, 0},
-    {Op::pow, 2, 0, 0, 0.693147181f},
-    {Op::pow, -1, 2, -2, 0},
-    {Op::pow, 1, kInf, kInf, 0},
-    {Op::pow, 0, 1, 1, 0},
-    {Op::max, 1, 1, 0, 1},
-    {Op::max, kNaN, 0, 0, 1},
-    {Op::max, 2, 1, 1, 0},
-    {Op::min, 1, 1, 0, 1},
-    {Op::min, -1, 1, 1, 0},
-    {Op::min, -kInf, kInf, 1, 0},
-    {Op::mod, 5, 3, 1, -1},
+    {Op::add, kInf, 0, 1, 1},     {Op::sub, 0, kNaN, 1, -1},
+    {Op::mul, 0, kInf, kInf, 0},  {Op::mul, kNaN, 0, 0, kNaN},
+    {Op::div, 1, 0, kInf, -kInf}, {Op::div, 0, 1, 1, 0},
+    {Op::div, 1, kInf, 0, 0},     {Op::pow, 0, 0, 0, 0},
+    {Op::pow, 0, 2, 0, 0},        {Op::pow, 2, 0, 0, 0.693147181f},
+    {Op::pow, -1, 2, -2, 0},      {Op::pow, 1, kInf, kInf, 0},
+    {Op::pow, 0, 1, 1, 0},        {Op::max, 1, 1, 0, 1},
+    {Op::max, kNaN, 0, 0, 1},     {Op::max, 2, 1, 1, 0},
+    {Op::min, 1, 1, 0, 1},        {Op::min, -1, 1, 1, 0},
+    {Op::min, -kInf, kInf, 1, 0}, {Op::mod, 5, 3, 1, -1},
     {Op::floor_div, 5, 3, 0, 0},
 };
 

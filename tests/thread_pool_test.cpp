@@ -1,12 +1,9 @@
-#include "src/device/thread_pool.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -15,28 +12,14 @@
 #include <thread>
 #include <vector>
 
-#if defined(__unix__) || defined(__APPLE__)
-#include <sys/wait.h>
-#include <unistd.h>
-#endif
+#include "src/device/thread_pool.hpp"
+#include "tests/processes.hpp"
 
-#if defined(__SANITIZE_THREAD__)
-#define SLUICE_TEST_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SLUICE_TEST_TSAN 1
-#endif
-#endif
-
-using namespace sluice::detail;
-
+namespace sluice {
 namespace {
 
-#ifdef SLUICE_TEST_TSAN
-constexpr bool kThreadSanitizer = true;  // it runs a thread of its own and lets no forked child start one
-#else
-constexpr bool kThreadSanitizer = false;
-#endif
+using namespace detail;   // NOLINT
+using namespace testing;  // NOLINT
 
 // Sets the limit for one test and waits until the surplus workers of the test before it have ended.
 class Threads {
@@ -71,30 +54,6 @@ void busy_for(std::chrono::microseconds time) {
   while (std::chrono::steady_clock::now() < end) {
   }
 }
-
-#if defined(__linux__)
-int threads_of_process() {
-  int count = 0;
-  for ([[maybe_unused]] const auto& task : std::filesystem::directory_iterator("/proc/self/task")) ++count;
-  return count;
-}
-#endif
-
-#if defined(__unix__) || defined(__APPLE__)
-// The exit code of `body` run in a forked child; -1 when it was killed or hung for 20 s.
-template <class Body>
-int exit_code_of_child(Body body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
-    if (kThreadSanitizer) set_num_threads(1);
-    _exit(body() ? 0 : 1);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-#endif
 
 TEST(ThreadPool, VisitsEveryIndexOnce) {
   for (const int limit : {1, 2, 3, 8}) {
@@ -343,3 +302,4 @@ TEST(ThreadPool, AChildThatComesBackOutOfABodyDoesNotHang) {
 #endif
 
 }  // namespace
+}  // namespace sluice

@@ -15,8 +15,8 @@ static Tensor into_ball(const Tensor& x) {
   const Tensor y = value / scale;
   return record(y, {x}, [=](const Tensor& g) {
     const Tensor radial = sum(g * y, 0);
-    return std::vector<Tensor>{
-        map([](auto g_, auto y_, auto r, auto l) { return where(l > 1, (g_ - y_ * r) / l, g_); }, g, y, radial, length)};
+    return std::vector<Tensor>{map([](auto g_, auto y_, auto r, auto l) { return where(l > 1, (g_ - y_ * r) / l, g_); },
+                                   g, y, radial, length)};
   });
 }
 

@@ -1,5 +1,5 @@
-// A function of one's own over tensors: written once as a generic lambda, it is one pass over memory on every device, and
-// so is its gradient.
+// A function of one's own over tensors: written once as a generic lambda, it is one pass over memory on every device,
+// and so is its gradient.
 #include <cstdio>
 #include <iostream>
 

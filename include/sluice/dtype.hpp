@@ -82,11 +82,10 @@ SLUICE_API DType promote(DType a, DType b);
 
 /// C++ types that can be elements: bool, (u)int8, int16, int32, int64 under any name, Float16, BFloat16, float, double.
 template <class T>
-concept Element = std::is_same_v<T, bool> || std::is_same_v<T, std::uint8_t> ||
-                  (std::is_integral_v<T> && std::is_signed_v<T> && !std::is_same_v<T, char> &&
-                   !std::is_same_v<T, wchar_t>) ||
-                  std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> || std::is_same_v<T, float> ||
-                  std::is_same_v<T, double>;
+concept Element =
+    std::is_same_v<T, bool> || std::is_same_v<T, std::uint8_t> ||
+    (std::is_integral_v<T> && std::is_signed_v<T> && !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t>) ||
+    std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> || std::is_same_v<T, float> || std::is_same_v<T, double>;
 
 /// The element type of a C++ type: dtype_of<float>() is f32.
 template <Element T>

@@ -60,8 +60,8 @@ struct Node {
 
 class Program;
 
-/// The interned program of this structure: equal structures give the same pointer, which lives for ever. Parameter slots
-/// are the caller's first, then those whose values the program brings itself.
+/// The interned program of this structure: equal structures give the same pointer, which lives for ever. Parameter
+/// slots are the caller's first, then those whose values the program brings itself.
 SLUICE_API const Program* intern(std::span<const Node> nodes, std::span<const std::uint16_t> outputs, int inputs,
                                  int caller_params, std::span<const Scalar> own_params);
 
@@ -101,8 +101,8 @@ class SLUICE_API Expr {
  public:
   template <class T>
     requires std::is_arithmetic_v<T>
-  Expr(T value) : id_(detail::Trace::emit(Scalar(value))) {}  // NOLINT(google-explicit-constructor)
-  Expr(const Scalar& value) : id_(detail::Trace::emit(value)) {}             // NOLINT(google-explicit-constructor)
+  Expr(T value) : id_(detail::Trace::emit(Scalar(value))) {}      // NOLINT(google-explicit-constructor)
+  Expr(const Scalar& value) : id_(detail::Trace::emit(value)) {}  // NOLINT(google-explicit-constructor)
   static Expr node(std::uint16_t id) { return Expr(id, 0); }
   std::uint16_t id() const { return id_; }
 
@@ -204,7 +204,8 @@ namespace sluice::inline v0 {
 class SLUICE_API Function {
  public:
   Function() = default;
-  Function(const detail::Program* program, std::vector<Scalar> params) : program_(program), params_(std::move(params)) {}
+  Function(const detail::Program* program, std::vector<Scalar> params)
+      : program_(program), params_(std::move(params)) {}
   const detail::Program* program() const { return program_; }
   std::span<const Scalar> params() const { return params_; }
   explicit operator bool() const { return program_ != nullptr; }
@@ -224,8 +225,8 @@ Function trace(F&& f) {
   return Function(program, {params.begin(), params.end()});
 }
 
-/// `f` applied to the elements of the broadcast operands, one pass over memory. Returns a Tensor, or an array of them if
-/// `f` returns several values. A tensor given as an rvalue may be overwritten.
+/// `f` applied to the elements of the broadcast operands, one pass over memory. Returns a Tensor, or an array of them
+/// if `f` returns several values. A tensor given as an rvalue may be overwritten.
 ///
 ///   auto [s, d] = map([](auto a, auto b) { return std::tuple(a + b, a - b); }, x, y);
 template <class F, class... T>

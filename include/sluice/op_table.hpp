@@ -5,8 +5,8 @@
 //
 //   name      of the functions and of the enumerator
 //   arity     1 to 3 operands, called x, y, z
-//   kind      what operands become first: `arithmetic` (bool counts as i32), `ordered` (bool stays), `floating` (integers
-//             become f32), `logical` (compared with 0)
+//   kind      what operands become first: `arithmetic` (bool counts as i32), `ordered` (bool stays), `floating`
+//             (integers become f32), `logical` (compared with 0)
 //   result    `same` as the operands, or `truth` (bool)
 //   text      one C expression in x, y, z. FN(f) is the helper of that name for the type at hand (kernels/scalar.h).
 //   dx dy dz  derivatives in x, y, z, the result v and the incoming gradient g; `none` is 0

@@ -15,14 +15,14 @@ namespace sluice::inline v0 {
 // ---- Elementwise: one function for every row of the op table (op_table.hpp), with numbers allowed as operands.
 
 #define SLUICE_TENSOR_1(name) SLUICE_API Tensor name(Tensor x);
-#define SLUICE_TENSOR_2(name)                   \
-  SLUICE_API Tensor name(Tensor x, Tensor y);   \
-  SLUICE_API Tensor name(Tensor x, Scalar y);   \
+#define SLUICE_TENSOR_2(name)                 \
+  SLUICE_API Tensor name(Tensor x, Tensor y); \
+  SLUICE_API Tensor name(Tensor x, Scalar y); \
   SLUICE_API Tensor name(Scalar x, Tensor y);
-#define SLUICE_TENSOR_3(name)                             \
-  SLUICE_API Tensor name(Tensor x, Tensor y, Tensor z);   \
-  SLUICE_API Tensor name(Tensor x, Tensor y, Scalar z);   \
-  SLUICE_API Tensor name(Tensor x, Scalar y, Tensor z);   \
+#define SLUICE_TENSOR_3(name)                           \
+  SLUICE_API Tensor name(Tensor x, Tensor y, Tensor z); \
+  SLUICE_API Tensor name(Tensor x, Tensor y, Scalar z); \
+  SLUICE_API Tensor name(Tensor x, Scalar y, Tensor z); \
   SLUICE_API Tensor name(Tensor x, Scalar y, Scalar z);
 #define SLUICE_ROW(name, arity, ...) SLUICE_TENSOR_##arity(name)
 SLUICE_OPS(SLUICE_ROW)
@@ -31,9 +31,9 @@ SLUICE_OPS(SLUICE_ROW)
 #undef SLUICE_TENSOR_2
 #undef SLUICE_TENSOR_3
 
-#define SLUICE_OPERATOR(symbol, name)                                                              \
-  inline Tensor operator symbol(Tensor a, Tensor b) { return name(std::move(a), std::move(b)); }   \
-  inline Tensor operator symbol(Tensor a, Scalar b) { return name(std::move(a), b); }              \
+#define SLUICE_OPERATOR(symbol, name)                                                            \
+  inline Tensor operator symbol(Tensor a, Tensor b) { return name(std::move(a), std::move(b)); } \
+  inline Tensor operator symbol(Tensor a, Scalar b) { return name(std::move(a), b); }            \
   inline Tensor operator symbol(Scalar a, Tensor b) { return name(a, std::move(b)); }
 SLUICE_OPERATOR(+, add)
 SLUICE_OPERATOR(-, sub)
@@ -73,8 +73,8 @@ class SLUICE_API Dims {
  public:
   Dims() = default;  // all
   template <Integer I>
-  Dims(I dim) : list_{static_cast<int>(dim)}, all_(false) {}                           // NOLINT
-  Dims(std::initializer_list<int> list) : list_(list), all_(false) {}                  // NOLINT
+  Dims(I dim) : list_{static_cast<int>(dim)}, all_(false) {}           // NOLINT
+  Dims(std::initializer_list<int> list) : list_(list), all_(false) {}  // NOLINT
   explicit Dims(std::vector<int> list) : list_(std::move(list)), all_(false) {}
   bool all() const { return all_; }
   const std::vector<int>& list() const { return list_; }
@@ -86,7 +86,7 @@ class SLUICE_API Dims {
 
 struct ReduceOptions {
   std::optional<DType> dtype = {};  ///< type of the result; default: i64 for integers, the operand's for floats
-  bool keepdims = true;             ///< reduced dimensions stay with size 1; no `dims` gives a 0-dimensional tensor anyway
+  bool keepdims = true;  ///< reduced dimensions stay with size 1; no `dims` gives a 0-dimensional tensor anyway
 };
 
 // sum and prod of integers and bool give i64, mean and var f32. f16 and bf16 accumulate in f32. Of nothing: sum 0, prod
@@ -145,8 +145,8 @@ struct MatmulOptions {
   bool transpose_a = false;
   bool transpose_b = false;
 };
-/// (m, k, batch...) x (k, n, batch...) -> (m, n, batch...); batch sizes are equal or 1. A vector is a column; the result
-/// of matrix times vector is a vector. Same element type on both sides after promotion.
+/// (m, k, batch...) x (k, n, batch...) -> (m, n, batch...); batch sizes are equal or 1. A vector is a column; the
+/// result of matrix times vector is a vector. Same element type on both sides after promotion.
 SLUICE_API Tensor matmul(const Tensor& a, const Tensor& b, MatmulOptions options = {});
 
 // ---- Softmax and relatives, along one dimension, shifted by the maximum. A column with one +inf is one-hot; all -inf

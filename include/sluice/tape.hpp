@@ -27,9 +27,9 @@ class Needed {
 /// From the gradients of the outputs (empty where nothing flows) to those of the inputs (empty for none).
 using Pullback = std::function<std::vector<Tensor>(std::span<const Tensor> output_gradients, Needed needed)>;
 
-/// Makes a user's own operation differentiable: returns `output` tracked, when one of `inputs` is, so that the walk back
-/// calls `pullback` with the gradient of the output and adds what it returns to those of the inputs. Compute `output`
-/// from detached inputs, or the operations inside are recorded as well.
+/// Makes a user's own operation differentiable: returns `output` tracked, when one of `inputs` is, so that the walk
+/// back calls `pullback` with the gradient of the output and adds what it returns to those of the inputs. Compute
+/// `output` from detached inputs, or the operations inside are recorded as well.
 SLUICE_API Tensor record(Tensor output, std::vector<Tensor> inputs,
                          std::function<std::vector<Tensor>(const Tensor& output_gradient)> pullback);
 

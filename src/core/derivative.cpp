@@ -25,12 +25,10 @@ std::array<Gradient, 3> row_gradients(Op op, Expr x, Expr y, Expr z, Expr v, Exp
   // Each expression is emitted only in its own case: unused ones would be removed, but only after having been built.
   switch (op) {
 #define SLUICE_ROW(name, arity, kind, result, text, dx, dy, dz) \
-  case Op::name:                                                \
-    return {Gradient(dx), Gradient(dy), Gradient(dz)};
+  case Op::name: return {Gradient(dx), Gradient(dy), Gradient(dz)};
     SLUICE_OPS(SLUICE_ROW)
 #undef SLUICE_ROW
-    default:
-      return {};
+    default: return {};
   }
 }
 
@@ -134,7 +132,8 @@ Draft differentiate(const Program& program, std::uint64_t wanted, std::uint64_t 
 
 const Program* finish(const Draft& draft, int inputs, int caller_params) {
   const std::span<const Scalar> params = draft.params;
-  return intern(draft.nodes, draft.outputs, inputs, caller_params, params.subspan(static_cast<std::size_t>(caller_params)));
+  return intern(draft.nodes, draft.outputs, inputs, caller_params,
+                params.subspan(static_cast<std::size_t>(caller_params)));
 }
 
 }  // namespace

@@ -23,26 +23,26 @@ namespace sluice::inline v0 {
 // A number beside a tensor is traced, so that small integers become part of the program and others parameters.
 #define SLUICE_TENSOR_1(name) \
   Tensor name(Tensor x) { return detail::apply_row(detail::Op::name, std::move(x)); }
-#define SLUICE_TENSOR_2(name)                                                                               \
+#define SLUICE_TENSOR_2(name)                                                                                 \
   Tensor name(Tensor x, Tensor y) { return detail::apply_row(detail::Op::name, std::move(x), std::move(y)); } \
-  Tensor name(Tensor x, Scalar y) {                                                                         \
-    return map([y](Expr a) { return name(a, Expr(y)); }, std::move(x));                                     \
-  }                                                                                                         \
-  Tensor name(Scalar x, Tensor y) {                                                                         \
-    return map([x](Expr b) { return name(Expr(x), b); }, std::move(y));                                     \
+  Tensor name(Tensor x, Scalar y) {                                                                           \
+    return map([y](Expr a) { return name(a, Expr(y)); }, std::move(x));                                       \
+  }                                                                                                           \
+  Tensor name(Scalar x, Tensor y) {                                                                           \
+    return map([x](Expr b) { return name(Expr(x), b); }, std::move(y));                                       \
   }
-#define SLUICE_TENSOR_3(name)                                                                               \
-  Tensor name(Tensor x, Tensor y, Tensor z) {                                                               \
-    return detail::apply_row(detail::Op::name, std::move(x), std::move(y), std::move(z));                   \
-  }                                                                                                         \
-  Tensor name(Tensor x, Tensor y, Scalar z) {                                                               \
-    return map([z](Expr a, Expr b) { return name(a, b, Expr(z)); }, std::move(x), std::move(y));            \
-  }                                                                                                         \
-  Tensor name(Tensor x, Scalar y, Tensor z) {                                                               \
-    return map([y](Expr a, Expr c) { return name(a, Expr(y), c); }, std::move(x), std::move(z));            \
-  }                                                                                                         \
-  Tensor name(Tensor x, Scalar y, Scalar z) {                                                               \
-    return map([y, z](Expr a) { return name(a, Expr(y), Expr(z)); }, std::move(x));                         \
+#define SLUICE_TENSOR_3(name)                                                                    \
+  Tensor name(Tensor x, Tensor y, Tensor z) {                                                    \
+    return detail::apply_row(detail::Op::name, std::move(x), std::move(y), std::move(z));        \
+  }                                                                                              \
+  Tensor name(Tensor x, Tensor y, Scalar z) {                                                    \
+    return map([z](Expr a, Expr b) { return name(a, b, Expr(z)); }, std::move(x), std::move(y)); \
+  }                                                                                              \
+  Tensor name(Tensor x, Scalar y, Tensor z) {                                                    \
+    return map([y](Expr a, Expr c) { return name(a, Expr(y), c); }, std::move(x), std::move(z)); \
+  }                                                                                              \
+  Tensor name(Tensor x, Scalar y, Scalar z) {                                                    \
+    return map([y, z](Expr a) { return name(a, Expr(y), Expr(z)); }, std::move(x));              \
   }
 #define SLUICE_ROW(name, arity, ...) SLUICE_TENSOR_##arity(name)
 SLUICE_OPS(SLUICE_ROW)

@@ -4,12 +4,12 @@ namespace sluice::inline v0 {
 
 #define SLUICE_FUNCTION_1(name) \
   Expr name(Expr x) { return Expr::node(detail::Trace::emit(detail::Node{detail::Op::name, {x.id()}})); }
-#define SLUICE_FUNCTION_2(name)                                                                      \
-  Expr name(Expr x, Expr y) {                                                                        \
-    return Expr::node(detail::Trace::emit(detail::Node{detail::Op::name, {x.id(), y.id()}}));        \
+#define SLUICE_FUNCTION_2(name)                                                               \
+  Expr name(Expr x, Expr y) {                                                                 \
+    return Expr::node(detail::Trace::emit(detail::Node{detail::Op::name, {x.id(), y.id()}})); \
   }
-#define SLUICE_FUNCTION_3(name)                                                                      \
-  Expr name(Expr x, Expr y, Expr z) {                                                                \
+#define SLUICE_FUNCTION_3(name)                                                                       \
+  Expr name(Expr x, Expr y, Expr z) {                                                                 \
     return Expr::node(detail::Trace::emit(detail::Node{detail::Op::name, {x.id(), y.id(), z.id()}})); \
   }
 #define SLUICE_ROW(name, arity, ...) SLUICE_FUNCTION_##arity(name)

@@ -178,8 +178,8 @@ struct MapPullback {
         if (same && !result[i]) result[i] = sum_to_shape(result[j], shapes[i]);
       }
       if (!result[i]) {
-        result[i] = map_sum_to_shape(program->derivative(std::uint64_t{1} << i, given), params, operands, shapes[i],
-                                     types[i]);
+        result[i] =
+            map_sum_to_shape(program->derivative(std::uint64_t{1} << i, given), params, operands, shapes[i], types[i]);
       }
     }
   }

@@ -36,7 +36,8 @@ TraceState& active_trace() {
 }
 
 std::uint16_t append(std::vector<Node>& nodes, Node node) {
-  if (nodes.size() == kMaxNodes) throw ArgumentError("trace: a program has at most 65535 operations; split the function");
+  if (nodes.size() == kMaxNodes)
+    throw ArgumentError("trace: a program has at most 65535 operations; split the function");
   nodes.push_back(node);
   return static_cast<std::uint16_t>(nodes.size() - 1);
 }
@@ -70,8 +71,8 @@ bool same_params(std::span<const Scalar> a, std::span<const Scalar> b) {
 }
 
 bool same(const Program& p, const Structure& s) {
-  return p.inputs() == s.inputs && p.caller_params() == s.caller_params && std::ranges::equal(p.nodes(), s.nodes) && std::ranges::equal(p.outputs(), s.outputs) &&
-         same_params(p.own_params(), s.own_params);
+  return p.inputs() == s.inputs && p.caller_params() == s.caller_params && std::ranges::equal(p.nodes(), s.nodes) &&
+         std::ranges::equal(p.outputs(), s.outputs) && same_params(p.own_params(), s.own_params);
 }
 
 /// A small direct-mapped cache before the shared table, so that the usual call takes no lock.
@@ -155,8 +156,8 @@ std::uint16_t Trace::emit(const Scalar& value) {
   return append(state.nodes, Node{Op::param, {static_cast<std::uint16_t>(state.params.size() - 1), value.is_floating}});
 }
 
-Program::Program(std::span<const Node> nodes, std::span<const std::uint16_t> outputs, int inputs,
-                 int caller_params, std::span<const Scalar> own_params)
+Program::Program(std::span<const Node> nodes, std::span<const std::uint16_t> outputs, int inputs, int caller_params,
+                 std::span<const Scalar> own_params)
     : nodes_(nodes.begin(), nodes.end()),
       outputs_(outputs.begin(), outputs.end()),
       own_params_(own_params.begin(), own_params.end()),
@@ -166,7 +167,8 @@ Program::Program(std::span<const Node> nodes, std::span<const std::uint16_t> out
 const TypedProgram& Program::typed(std::span<const DType> inputs, const DType* outputs) const {
   std::string key;
   for (const DType dtype : inputs) key.push_back(static_cast<char>(dtype.code()));
-  for (std::size_t i = 0; outputs != nullptr && i < outputs_.size(); ++i) key.push_back(static_cast<char>(outputs[i].code()));
+  for (std::size_t i = 0; outputs != nullptr && i < outputs_.size(); ++i)
+    key.push_back(static_cast<char>(outputs[i].code()));
   const std::lock_guard lock(program_mutex());
   const TypedProgram*& typed = typed_[key];
   if (typed == nullptr) typed = assign_types(*this, inputs, outputs).release();

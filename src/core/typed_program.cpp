@@ -21,12 +21,11 @@ struct Row {
 };
 
 constexpr bool kTruth_same = false, kTruth_truth = true;
-constexpr Row kRows[] = {
-    {"input", 0, RowKind::ordered, false},
-    {"param", 0, RowKind::ordered, false},
-    {"constant", 0, RowKind::ordered, false},
+constexpr Row kRows[] = {{"input", 0, RowKind::ordered, false},
+                         {"param", 0, RowKind::ordered, false},
+                         {"constant", 0, RowKind::ordered, false},
 #define SLUICE_ROW(name, arity, kind, result, ...) {#name, arity, RowKind::kind, kTruth_##result},
-    SLUICE_OPS(SLUICE_ROW)
+                         SLUICE_OPS(SLUICE_ROW)
 #undef SLUICE_ROW
 };
 
@@ -165,7 +164,8 @@ std::uint16_t Typer::emit(std::uint16_t node, DType wanted) {
   return emitted_[{node, wanted.code()}] = id;
 }
 
-/// Converts a value to another type's register. Integers that become narrower wrap when they are stored; floats saturate.
+/// Converts a value to another type's register. Integers that become narrower wrap when they are stored; floats
+/// saturate.
 std::uint16_t Typer::convert(std::uint16_t id, DType from, DType to) {
   const Register source = register_of(from);
   const Register target = register_of(to);

@@ -1,7 +1,7 @@
 // A program with its element types decided: what a device runs or renders.
 //
-// Values live in registers of four kinds; f16 and bf16 are computed in f32, the narrow integers and bool in i32 (wrapped
-// to their width after arithmetic, so that every node behaves as its own type).
+// Values live in registers of four kinds; f16 and bf16 are computed in f32, the narrow integers and bool in i32
+// (wrapped to their width after arithmetic, so that every node behaves as its own type).
 #pragma once
 
 #include <array>
@@ -30,9 +30,9 @@ enum class Step : std::uint8_t {
 
 struct TypedNode {
   Step step;
-  Register type;          ///< register of the operands of an op; of the result otherwise
-  Register result;        ///< register of the result
-  DType dtype;            ///< what the value stands for
+  Register type;    ///< register of the operands of an op; of the result otherwise
+  Register result;  ///< register of the result
+  DType dtype;      ///< what the value stands for
   Op op = Op::input;
   Register from = Register::f32;
   int value = 0;
@@ -47,7 +47,7 @@ class TypedProgram {
   std::vector<std::uint16_t> outputs;
   std::vector<DType> output_types;  ///< the store converts the register to this type
   std::vector<DType> input_types;
-  std::vector<Scalar> own_params;   ///< in the slots after the caller's
+  std::vector<Scalar> own_params;  ///< in the slots after the caller's
   /// Integer parameters that meet an integer type and must fit it: (slot, type). Checked at every call.
   std::vector<std::pair<std::uint16_t, DType>> fitted_params;
 

@@ -15,9 +15,9 @@ constexpr double kDirectWork = 1 << 22;
 constexpr std::int64_t kFew = 32;             // columns or rows
 constexpr std::int64_t kNearBytes = 1 << 18;  // half of the second cache
 constexpr std::int64_t kSlabRows = 512;
-constexpr std::int64_t kSlabDepth = 16;
+constexpr std::int64_t kSlabDepth = 32;
 constexpr std::int64_t kCopiedSlabDepth = 64;
-constexpr std::int64_t kSlabColumns = 12;
+constexpr std::int64_t kSlabColumns = 16;
 constexpr double kOneDnnWork = 1 << 26;  // from here oneDNN is worth opening
 constexpr std::int64_t kOneDnnPanel = 512;
 constexpr std::int64_t kDepth = 256;     // of a packed panel: one panel of A and one of B fit the first cache
@@ -156,7 +156,8 @@ bool suits_direct(const Product<T>& x) {
 
 template <class T>
 void multiply_directly(const GemmKernels<T>& kernels, const Product<T>& x) {
-  const bool by_rows = x.m > x.n;
+  // A part by rows copies its own rows of a transposed A, one by columns all of them.
+  const bool by_rows = x.m > x.n || (x.a_row != 1 && x.m >= 4 * kernels.block_rows);
   const std::int64_t unit = by_rows ? kernels.block_rows : kernels.block_columns;
   const std::int64_t size = by_rows ? x.m : x.n;
   const double unit_work = work_of(x.m, x.n, x.k) / static_cast<double>(size) * static_cast<double>(unit);

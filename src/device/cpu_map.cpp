@@ -37,9 +37,8 @@ void cpu_map(const MapCall& call) {
   if (numel <= piece) return run(0, numel);
   // Pieces are whole tiles, so that two threads never write into one tile.
   const std::int64_t tiles = (numel + kTile - 1) / kTile;
-  parallel_for(tiles, piece / kTile, [&](std::int64_t first, std::int64_t last) {
-    run(first * kTile, std::min(last * kTile, numel));
-  });
+  parallel_for(tiles, piece / kTile,
+               [&](std::int64_t first, std::int64_t last) { run(first * kTile, std::min(last * kTile, numel)); });
 }
 
 }  // namespace sluice::detail

@@ -1,5 +1,6 @@
-// Working memory of CPU kernels: each thread keeps the few blocks it used last, so that a product does not pay for fresh
-// pages every time. Blocks are taken and given back on one thread; other threads may read and write them meanwhile.
+// Working memory of CPU kernels: each thread keeps the few blocks it used last, so that a product does not pay for
+// fresh pages every time. Blocks are taken and given back on one thread; other threads may read and write them
+// meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,8 @@
 
 namespace sluice::detail {
 
-/// An uninitialised block of at least `bytes`, aligned to 64; goes back to this thread's store when it leaves its scope.
+/// An uninitialised block of at least `bytes`, aligned to 64; goes back to this thread's store when it leaves its
+/// scope.
 class ScratchBlock {
  public:
   explicit ScratchBlock(std::size_t bytes);  // throws std::bad_alloc

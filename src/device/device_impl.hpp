@@ -1,5 +1,5 @@
-// What a device can do. There are two implementations: the CPU, which interprets programs, and the plug-in device, which
-// renders them to source text. Everything above this interface is the same for every device.
+// What a device can do. There are two implementations: the CPU, which interprets programs, and the plug-in device,
+// which renders them to source text. Everything above this interface is the same for every device.
 //
 // Calls carry checked, already broadcast and collapsed operands; a device does no shape logic. Work is queued in order;
 // `read` waits for it.
@@ -55,7 +55,8 @@ struct MapCall {
 /// output = combine of program(inputs) over the dimensions of `space` where the output's stride is 0.
 /// `length` is the product of the reduced sizes. `scale` multiplies a floating sum at the end.
 struct ReduceCall {
-  const TypedProgram& program;  ///< one output, of the type to accumulate: f32, f64, i64, or an operand's for max and min
+  const TypedProgram&
+      program;  ///< one output, of the type to accumulate: f32, f64, i64, or an operand's for max and min
   std::span<const Scalar> params;
   const Shape& space;
   std::span<const Operand> inputs;

@@ -29,8 +29,8 @@ class DynamicLibrary {
     return reinterpret_cast<Function*>(address(symbol_name));
   }
 
-  /// The symbol that this library's own calls reach: the program's when it has one, else that of this library or of those
-  /// it was linked to.
+  /// The symbol that this library's own calls reach: the program's when it has one, else that of this library or of
+  /// those it was linked to.
   template <class Function>
   Function* symbol_as_seen_from_inside(const char* symbol_name) const {
     return reinterpret_cast<Function*>(address_from_inside(symbol_name));

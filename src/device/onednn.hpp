@@ -1,7 +1,7 @@
-// oneDNN's matrix product, opened when the program runs and never linked: the prototypes are declared here by hand (a test
-// holds them against the real headers) and are the same in oneDNN 2 and 3. Every call runs on the calling thread alone,
-// because oneDNN's own pool would multiply with our callers and hang after fork; a build whose threads cannot be held
-// back is refused. Opening costs tens of milliseconds, so only a large product asks for it.
+// oneDNN's matrix product, opened when the program runs and never linked: the prototypes are declared here by hand (a
+// test holds them against the real headers) and are the same in oneDNN 2 and 3. Every call runs on the calling thread
+// alone, because oneDNN's own pool would multiply with our callers and hang after fork; a build whose threads cannot be
+// held back is refused. Opening costs tens of milliseconds, so only a large product asks for it.
 #pragma once
 
 #include <cstdint>

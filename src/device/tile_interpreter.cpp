@@ -24,7 +24,8 @@ class Arena {
     }
     if (block_ == blocks_.size()) {
       const std::size_t size = std::max<std::size_t>(bytes, 256 * 1024);
-      blocks_.push_back({std::unique_ptr<std::byte, Free>(static_cast<std::byte*>(::operator new(size, kAlignment))), size});
+      blocks_.push_back(
+          {std::unique_ptr<std::byte, Free>(static_cast<std::byte*>(::operator new(size, kAlignment))), size});
     }
     std::byte* result = blocks_[block_].memory.get() + used_;
     used_ += bytes;
@@ -75,7 +76,8 @@ void copy_strided(std::byte* to, const std::byte* from, std::int64_t stride, int
     const T* source = reinterpret_cast<const T*>(from);
     T* target = reinterpret_cast<T*>(to);
     if (stride == 0) std::fill_n(target, count, *source);
-    else for (int i = 0; i < count; ++i) target[i] = source[i * stride];
+    else
+      for (int i = 0; i < count; ++i) target[i] = source[i * stride];
   };
   if (stride == 1) std::memcpy(to, from, static_cast<std::size_t>(count) * static_cast<std::size_t>(size));
   else if (size == 1) loop(std::uint8_t{});

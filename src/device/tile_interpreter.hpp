@@ -28,9 +28,9 @@ class TileReader {
   const void* expand(std::int64_t first, int count);
 
   Kind kind_ = Kind::dense;
-  int size_ = 0;               // bytes of an element
+  int size_ = 0;  // bytes of an element
   int rank_ = 0;
-  bool filled_ = false;        // whether `expanded_` holds what every tile needs
+  bool filled_ = false;  // whether `expanded_` holds what every tile needs
   std::int64_t period_ = 0;
   const std::byte* data_ = nullptr;
   std::byte* expanded_ = nullptr;

@@ -43,39 +43,39 @@ namespace {
 
 // ---- One loop per row: NAME(row)_(register), reading T and writing R.
 
-#define K_BODY_1(R, T, text)                       \
-  const T* px = (const T*)x_;                      \
-  R* out = (R*)out_;                               \
-  K_LOOP {                                         \
-    const T x = px[i];                             \
-    out[i] = (R)(text);                            \
+#define K_BODY_1(R, T, text)  \
+  const T* px = (const T*)x_; \
+  R* out = (R*)out_;          \
+  K_LOOP {                    \
+    const T x = px[i];        \
+    out[i] = (R)(text);       \
   }
-#define K_BODY_2(R, T, text)                       \
-  const T* px = (const T*)x_;                      \
-  const T* py = (const T*)y_;                      \
-  R* out = (R*)out_;                               \
-  K_LOOP {                                         \
-    const T x = px[i], y = py[i];                  \
-    out[i] = (R)(text);                            \
+#define K_BODY_2(R, T, text)      \
+  const T* px = (const T*)x_;     \
+  const T* py = (const T*)y_;     \
+  R* out = (R*)out_;              \
+  K_LOOP {                        \
+    const T x = px[i], y = py[i]; \
+    out[i] = (R)(text);           \
   }
 // The only row of three operands is `where`, whose condition is a truth value.
-#define K_BODY_3(R, T, text)                       \
-  const int* px = (const int*)x_;                  \
-  const T* py = (const T*)y_;                      \
-  const T* pz = (const T*)z_;                      \
-  R* out = (R*)out_;                               \
-  K_LOOP {                                         \
-    const int x = px[i];                           \
-    const T y = py[i], z = pz[i];                  \
-    out[i] = (R)(text);                            \
+#define K_BODY_3(R, T, text)      \
+  const int* px = (const int*)x_; \
+  const T* py = (const T*)y_;     \
+  const T* pz = (const T*)z_;     \
+  R* out = (R*)out_;              \
+  K_LOOP {                        \
+    const int x = px[i];          \
+    const T y = py[i], z = pz[i]; \
+    out[i] = (R)(text);           \
   }
 
 #define K_RESULT_same(T) T
 #define K_RESULT_truth(T) int
-#define K_DEFINE(name, arity, result, text)                                                             \
-  void K_JOIN(name##_, K_S)(void* out_, const void* x_, const void* y_, const void* z_, int n) {        \
-    (void)y_, (void)z_;                                                                                 \
-    K_BODY_##arity(K_RESULT_##result(K_T), K_T, text)                                                   \
+#define K_DEFINE(name, arity, result, text)                                                      \
+  void K_JOIN(name##_, K_S)(void* out_, const void* x_, const void* y_, const void* z_, int n) { \
+    (void)y_, (void)z_;                                                                          \
+    K_BODY_##arity(K_RESULT_##result(K_T), K_T, text)                                            \
   }
 #define FN(f) K_JOIN(k_##f##_, K_S)
 
@@ -116,28 +116,28 @@ SLUICE_OPS(K_ARITHMETIC_ROW)
 #undef K_T
 
 // sin and cos reduce their argument with limited range; a tile that leaves it is redone with libm.
-#define K_LIBM_OUTSIDE(name)                                                                            \
-  void name##_f32_any(void* out_, const void* x_, const void* y_, const void* z_, int n) {              \
-    const float* px = (const float*)x_;                                                                 \
-    float* out = (float*)out_;                                                                          \
-    int outside = 0;                                                                                    \
-    for (int i = 0; i < n; ++i) outside |= (k_bits(px[i]) & 0x7fffffff) > k_bits(kSinCosFast);          \
-    if (!outside) return name##_f32(out_, x_, y_, z_, n);                                               \
-    for (int i = 0; i < n; ++i) out[i] = __builtin_##name##f(px[i]);                                    \
+#define K_LIBM_OUTSIDE(name)                                                                   \
+  void name##_f32_any(void* out_, const void* x_, const void* y_, const void* z_, int n) {     \
+    const float* px = (const float*)x_;                                                        \
+    float* out = (float*)out_;                                                                 \
+    int outside = 0;                                                                           \
+    for (int i = 0; i < n; ++i) outside |= (k_bits(px[i]) & 0x7fffffff) > k_bits(kSinCosFast); \
+    if (!outside) return name##_f32(out_, x_, y_, z_, n);                                      \
+    for (int i = 0; i < n; ++i) out[i] = __builtin_##name##f(px[i]);                           \
   }
 K_LIBM_OUTSIDE(sin)
 K_LIBM_OUTSIDE(cos)
 
 // ---- Conversions between registers: floats to integers truncate and saturate, NaN gives 0; integers wrap.
 
-#define K_CONVERT(from, to, F, R, text)                                                          \
-  void from##_to_##to(void* out_, const void* x_, const void*, const void*, int n) {             \
-    const F* px = (const F*)x_;                                                                  \
-    R* out = (R*)out_;                                                                           \
-    K_LOOP {                                                                                     \
-      const F x = px[i];                                                                         \
-      out[i] = (R)(text);                                                                        \
-    }                                                                                            \
+#define K_CONVERT(from, to, F, R, text)                                              \
+  void from##_to_##to(void* out_, const void* x_, const void*, const void*, int n) { \
+    const F* px = (const F*)x_;                                                      \
+    R* out = (R*)out_;                                                               \
+    K_LOOP {                                                                         \
+      const F x = px[i];                                                             \
+      out[i] = (R)(text);                                                            \
+    }                                                                                \
   }
 KFN int k_float_to_int(float x) {
   const float inside = x >= -2147483648.0f && x < 2147483648.0f ? x : 0.0f;
@@ -149,7 +149,7 @@ KFN int k_double_to_int(double x) {
 }
 KFN k_i64 k_double_to_long(double x) {
   const double inside = x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? x : 0.0;
-  return x >= 9223372036854775808.0    ? 9223372036854775807LL
+  return x >= 9223372036854775808.0   ? 9223372036854775807LL
          : x < -9223372036854775808.0 ? -9223372036854775807LL - 1
                                       : (k_i64)inside;
 }
@@ -171,7 +171,8 @@ K_CONVERT(i64, i32, k_i64, int, x)
 KFN float k_from_half(unsigned short h) {
   const unsigned int sign = (unsigned int)(h & 0x8000) << 16;
   const unsigned int rest = h & 0x7fff;
-  // Exponent rebias by a multiplication, which also makes half denormals normal; infinities and NaN get the top exponent.
+  // Exponent rebias by a multiplication, which also makes half denormals normal; infinities and NaN get the top
+  // exponent.
   const float scaled = k_float((int)(rest << 13)) * 5.192296858534828e33f;  // 2^112
   const unsigned int special = rest >= 0x7c00 ? 0x7f800000u : 0u;
   return k_float((int)(sign | (unsigned int)k_bits(scaled) | special));

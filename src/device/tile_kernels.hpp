@@ -13,11 +13,11 @@ inline constexpr int kTileTypes = 10;     // as DType::Code
 inline constexpr int kTileRows = 48;      // at least the rows of the op table
 
 struct TileKernels {
-  TileLoop op[kTileRows][kTileRegisters];             // by row of the table, null where the row has no such kind
-  TileLoop convert[kTileRegisters][kTileRegisters];   // [from][to]
-  TileLoop load[kTileTypes];                          // storage to register; null where they are the same
-  TileLoop store[kTileTypes];                         // register to storage, likewise
-  TileLoop narrow[kTileTypes];                        // wrap an i32 register to u8, i8, i16
+  TileLoop op[kTileRows][kTileRegisters];            // by row of the table, null where the row has no such kind
+  TileLoop convert[kTileRegisters][kTileRegisters];  // [from][to]
+  TileLoop load[kTileTypes];                         // storage to register; null where they are the same
+  TileLoop store[kTileTypes];                        // register to storage, likewise
+  TileLoop narrow[kTileTypes];                       // wrap an i32 register to u8, i8, i16
 };
 
 namespace baseline {

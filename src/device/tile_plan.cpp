@@ -107,8 +107,8 @@ class Planner {
     for (int k = 0; k < operands; ++k) {
       const std::uint16_t used = node.operand[static_cast<std::size_t>(k)];
       const TilePlan::Value& source = plan_->values[value_of_[used]];
-      const bool first_mention = std::find(node.operand.begin(), node.operand.begin() + k, used) ==
-                                 node.operand.begin() + k;
+      const bool first_mention =
+          std::find(node.operand.begin(), node.operand.begin() + k, used) == node.operand.begin() + k;
       if (last_use_[used] == i && source.source == TilePlan::Source::scratch && first_mention) {
         free_slots_.push_back(source.slot);
       }

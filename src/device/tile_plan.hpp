@@ -35,9 +35,9 @@ struct TilePlan {
   };
   struct Output {
     std::uint16_t value;
-    TileLoop store;               ///< null if the register is the storage form
-    std::uint16_t instruction;    ///< the instruction that makes the value, or kNone
-    bool after_last_read;         ///< no input is read in place after that instruction
+    TileLoop store;             ///< null if the register is the storage form
+    std::uint16_t instruction;  ///< the instruction that makes the value, or kNone
+    bool after_last_read;       ///< no input is read in place after that instruction
   };
   static constexpr std::uint16_t kNone = 0xffff;
 
