@@ -45,6 +45,8 @@ class SLUICE_API Tensor {
     if (rep_ != nullptr) detail::release(rep_);
   }
 
+  /// Whether it holds something; says nothing of the elements: `if (a == b)` asks whether the comparison gave a tensor,
+  /// which it always does. Write equal(a, b).
   explicit operator bool() const { return rep_ != nullptr; }
 
   // Each of these throws ArgumentError on a Tensor that holds nothing.
