@@ -211,7 +211,7 @@ constexpr std::string_view type_name() {
 
 /// A line for printing, where the value has one: what its `describe()` says, or the name of a function.
 template <class T>
-constexpr Describe describe_of() {
+constexpr auto describe_of() {
   if constexpr (kind_of<T>() == FieldKind::function_pointer) {
     return [](const void* f) { return function_name(reinterpret_cast<void (*)()>(*static_cast<const T*>(f))); };
   } else if constexpr (requires(const T& value) {
@@ -228,6 +228,12 @@ constexpr Describe describe_of() {
   } else {
     return nullptr;
   }
+}
+
+/// By type: under UBSan g++ does not compare a function's address in a constant expression.
+template <class T>
+constexpr bool is_described() {
+  return !std::is_null_pointer_v<decltype(describe_of<T>())>;
 }
 
 template <Names names, class T>
@@ -309,7 +315,7 @@ void visit_part(T& value, std::string_view name, std::int64_t index, LeafVisitor
     visit_shared<names>(value, name, index, visitor);
   } else if constexpr (kKind == FieldKind::erased) {
     value.sluice_visit(visitor, name, index);
-  } else if constexpr (kKind != FieldKind::kept || describe_of<T>() != nullptr) {
+  } else if constexpr (kKind != FieldKind::kept || is_described<T>()) {
     constexpr bool kSequence = kKind == FieldKind::list || kKind == FieldKind::tuple || kKind == FieldKind::dictionary;
     visitor.push({name, index, kSequence ? std::string_view{} : type_name<T>(), &value, describe_of<T>(), kSequence});
     if constexpr (kKind == FieldKind::tensor) visitor.tensor(value);
