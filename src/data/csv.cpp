@@ -104,6 +104,7 @@ std::vector<std::string> classes_of(const Rows& rows, std::size_t column) {
     words.try_emplace(row[column]);
   }
   std::vector<std::string> classes;
+  classes.reserve(words.size());
   for (const auto& [word, unused] : words) classes.push_back(word);
   return numbers ? std::vector<std::string>() : classes;
 }

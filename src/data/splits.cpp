@@ -34,6 +34,7 @@ std::vector<Order> groups_of(std::int64_t count, const SplitOptions& options) {
   const std::vector<std::int64_t> values = cpu_device()(cast(labels, i64)).to_vector<std::int64_t>();
   for (std::size_t i = 0; i < values.size(); ++i) groups[values[i]].push_back(static_cast<std::int64_t>(i));
   std::vector<Order> list;
+  list.reserve(groups.size());
   for (auto& [label, group] : groups) list.push_back(std::move(group));
   return list;
 }
