@@ -18,8 +18,12 @@ constexpr std::int64_t kSlabRows = 512;
 constexpr std::int64_t kSlabDepth = 32;
 constexpr std::int64_t kCopiedSlabDepth = 64;
 constexpr std::int64_t kSlabColumns = 16;
-constexpr double kOneDnnWork = 1 << 26;  // from here oneDNN is worth opening
-constexpr std::int64_t kOneDnnPanel = 512;
+// A panel for oneDNN, in either direction, is so large because it is far slower with smaller ones; a product must give
+// several of them, or our own kernels, whose tiles keep more threads busy, are faster.
+constexpr std::int64_t kOneDnnLong = 1024;
+constexpr std::int64_t kOneDnnShort = 512;
+constexpr std::int64_t kOneDnnDepth = 256;
+constexpr double kOneDnnResult = 1 << 21;
 constexpr std::int64_t kDepth = 256;     // of a packed panel: one panel of A and one of B fit the first cache
 constexpr std::int64_t kTileRows = 192;  // times kDepth: half of the second cache
 constexpr std::int64_t kTileColumns = 96;
@@ -273,24 +277,31 @@ bool multiply_deep(const GemmKernels<T>& kernels, const Product<T>& x) {
   return true;
 }
 
-// ---- oneDNN, one thread for each panel of rows or columns ----
+// ---- oneDNN, one thread for each panel of C ----
 
 bool multiply_with_onednn(const Product<float>& x) {
-  if (work_of(x.m, x.n, x.k) < kOneDnnWork || !onednn_usable()) return false;
-  const bool by_rows = x.m > x.n;
-  const std::int64_t size = by_rows ? x.m : x.n;
-  const std::int64_t piece = even_piece(size, kOneDnnPanel, 16);
+  const bool large = work_of(x.m, x.n, 1) >= kOneDnnResult && std::min(x.m, x.n) >= kOneDnnShort && x.k >= kOneDnnDepth;
+  if (!large || !onednn_usable()) return false;
+  const std::int64_t rows = even_piece(x.m, x.m > x.n ? kOneDnnShort : kOneDnnLong, 16);
+  const std::int64_t columns = even_piece(x.n, x.m > x.n ? kOneDnnLong : kOneDnnShort, 16);
+  const std::int64_t column_panels = pieces_of(x.n, columns);
   std::atomic<bool> refused{false};
-  parallel_for(pieces_of(size, piece), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t first = begin * piece; first < std::min(end * piece, size); first += piece) {
-      const std::int64_t count = std::min(piece, size - first);
-      SgemmCall call{x.a_row != 1, x.b_row != 1, x.m, x.n, x.k, x.a, 0, x.b, 0, x.c, x.c_step};
-      call.lda = call.transpose_a ? x.a_row : x.a_column;
-      call.ldb = call.transpose_b ? x.b_row : x.b_column;
-      (by_rows ? call.m : call.n) = count;
-      by_rows ? call.a += first* x.a_row : call.b += first * x.b_column;
-      call.c += first * (by_rows ? 1 : x.c_step);
-      if (!onednn_sgemm(call)) refused = true;
+  parallel_for(pieces_of(x.m, rows) * column_panels, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t panel = begin; panel < end; ++panel) {
+      const std::int64_t i = panel / column_panels * rows;
+      const std::int64_t j = panel % column_panels * columns;
+      const bool done = onednn_sgemm({.transpose_a = x.a_row != 1,
+                                      .transpose_b = x.b_row != 1,
+                                      .m = std::min(rows, x.m - i),
+                                      .n = std::min(columns, x.n - j),
+                                      .k = x.k,
+                                      .a = x.a + i * x.a_row,
+                                      .lda = x.a_row != 1 ? x.a_row : x.a_column,
+                                      .b = x.b + j * x.b_column,
+                                      .ldb = x.b_row != 1 ? x.b_row : x.b_column,
+                                      .c = x.c + i + j * x.c_step,
+                                      .ldc = x.c_step});
+      if (!done) refused = true;
     }
   });
   return !refused;

@@ -224,8 +224,8 @@ void Pool::worker() noexcept {
     if (!state_.compare_exchange_strong(state, state - kPlaceOne + kActiveOne, std::memory_order_acq_rel)) continue;
     last_job = state & kJobMask;
     take_chunks();
-    // A body that forked here came back in a process whose only thread this is: ending it ends the process.
-    if (forks.load(std::memory_order_relaxed) != forks_at_start) return;
+    // A body forked here and its child came back, in a process that has this thread alone and no caller to tell.
+    if (forks.load(std::memory_order_relaxed) != forks_at_start) std::_Exit(EXIT_FAILURE);
     leave();
   }
 }
