@@ -61,6 +61,8 @@ if(sluice_kernel_sources)
   endforeach()
 endif()
 
+# The loops that fill a tile with a broadcast operand are vectorised at -O3 only.
+set_source_files_properties(src/device/tile_interpreter.cpp PROPERTIES COMPILE_OPTIONS -O3)
 add_library(sluice_core OBJECT ${sluice_sources})
 sluice_set_flags(sluice_core)
 set_target_properties(sluice_core PROPERTIES POSITION_INDEPENDENT_CODE ON)

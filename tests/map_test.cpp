@@ -197,5 +197,36 @@ TEST(Map, ManyOperandsWork) {
   EXPECT_TRUE(equal(detail::map_program1(total.program(), {}, inputs), full({3}, 435.0)));
 }
 
+// Two arithmetic operations may run as one loop; the values are those of the operations one after the other.
+TEST(Map, ChainsOfArithmeticEqualTheOperationsOneByOne) {
+  using Op = Expr (*)(Expr, Expr);
+  const std::vector<std::pair<Op, Tensor (*)(const Tensor&, const Tensor&)>> ops = {
+      {[](Expr x, Expr y) { return x + y; }, [](const Tensor& x, const Tensor& y) { return x + y; }},
+      {[](Expr x, Expr y) { return x - y; }, [](const Tensor& x, const Tensor& y) { return x - y; }},
+      {[](Expr x, Expr y) { return x * y; }, [](const Tensor& x, const Tensor& y) { return x * y; }},
+      {[](Expr x, Expr y) { return x / y; }, [](const Tensor& x, const Tensor& y) { return x / y; }},
+      {[](Expr x, Expr y) { return max(x, y); }, [](const Tensor& x, const Tensor& y) { return max(x, y); }},
+      {[](Expr x, Expr y) { return min(x, y); }, [](const Tensor& x, const Tensor& y) { return min(x, y); }},
+  };
+  for (const DType dtype : {f32, f64}) {
+    const Tensor a = dtype(test::random_f64({1300}, 1) * 9.0);
+    const Tensor b = dtype(test::random_f64({1300}, 2) * 9.0), c = dtype(test::random_f64({1300}, 3) * 9.0);
+    for (const auto& [outer, outer_tensor] : ops) {
+      for (const auto& [inner, inner_tensor] : ops) {
+        const auto same = [](const Tensor& x, const Tensor& y) { return x.dtype() == y.dtype() && equal(x, y); };
+        const auto left = [&](auto x, auto y, auto z) { return outer(inner(x, y), z); };
+        const auto right = [&](auto x, auto y, auto z) { return outer(z, inner(x, y)); };
+        const auto twice = [&](auto x, auto y, auto z) { return outer(inner(x, y), inner(x, y) + z); };
+        const auto itself = [&](auto x, auto y, auto) { return outer(inner(x, x), inner(y, y)); };
+        const Tensor ab = inner_tensor(a, b);
+        EXPECT_TRUE(same(map(left, a, b, c), outer_tensor(ab, c)));
+        EXPECT_TRUE(same(map(right, a, b, c), outer_tensor(c, ab)));
+        EXPECT_TRUE(same(map(twice, a, b, c), outer_tensor(ab, ab + c)));
+        EXPECT_TRUE(same(map(itself, a, b, c), outer_tensor(inner_tensor(a, a), inner_tensor(b, b))));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice

@@ -26,12 +26,12 @@ void check_decays(const char* rule, double beta1, double beta2) {
   }
 }
 
-/// The direction of Adam, before the learning rate.
-Expr adam_direction(const Adam& rule, Expr g, std::array<Expr, 2>& s, const StepInfo& t) {
+/// rate * the direction of Adam. Numbers meet numbers first: a division less for every element.
+Expr adam_step(double rate, const Adam& rule, Expr g, std::array<Expr, 2>& s, const StepInfo& t) {
   s[0] = running_mean(rule.beta1, s[0], g);
   s[1] = running_mean(rule.beta2, s[1], g * g);
-  const Expr mean = s[0] / warmed_up(rule.beta1, t.step);
-  return mean / (sqrt(s[1] / warmed_up(rule.beta2, t.step)) + t.epsilon(rule.epsilon));
+  const Expr root = sqrt(s[1] * (1 / warmed_up(rule.beta2, t.step)));
+  return s[0] * (rate / warmed_up(rule.beta1, t.step)) / (root + t.epsilon(rule.epsilon));
 }
 
 }  // namespace
@@ -66,15 +66,14 @@ Expr RMSProp::step(Expr, Expr g, std::array<Expr, 2>& s, const StepInfo& t) cons
 }
 
 Expr Adam::step(Expr, Expr g, std::array<Expr, 2>& s, const StepInfo& t) const {
-  return eta * adam_direction(*this, g, s, t);
+  return adam_step(eta, *this, g, s, t);
 }
 
 void Adam::check() const { check_decays("Adam", beta1, beta2); }
 
 Expr AdamW::step(Expr x, Expr g, std::array<Expr, 2>& s, const StepInfo& t) const {
-  const Expr direction = adam_direction({.beta1 = beta1, .beta2 = beta2, .epsilon = epsilon}, g, s, t);
-  if (couple) return eta * (direction + lambda * x);
-  return eta * direction + lambda * x;
+  const Adam adam{.beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
+  return adam_step(eta, adam, g, s, t) + (couple ? eta * lambda : lambda) * x;
 }
 
 void AdamW::check() const { check_decays("AdamW", beta1, beta2); }

@@ -131,9 +131,12 @@ inline typename Types<T, Op>::Lane block(const T* x, long steps) {
       lanes[v] = Op::combine(lanes[v], next);
     }
   }
-  Lane flat[kLanes];
+  for (long half = kVectors / 2; half > 0; half /= 2) {
+    for (long v = 0; v < half; ++v) lanes[v] = Op::combine(lanes[v], lanes[v + half]);
+  }
+  Lane flat[kWidth];
   __builtin_memcpy(flat, lanes, sizeof flat);
-  for (long half = kLanes / 2; half > 0; half /= 2) {
+  for (long half = kWidth / 2; half > 0; half /= 2) {
     for (long j = 0; j < half; ++j) flat[j] = Op::combine(flat[j], flat[j + half]);
   }
   return flat[0];

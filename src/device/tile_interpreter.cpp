@@ -195,36 +195,66 @@ void TileRunner::splat(std::span<const Scalar> params, int count) {
   }
 }
 
-void TileRunner::execute(std::int64_t first, int count) {
+void TileRunner::load(std::int64_t first, int count) {
   for (std::size_t v = 0; v < plan_.values.size(); ++v) {
     const TilePlan::Value& value = plan_.values[v];
     if (value.source == TilePlan::Source::input) values_[v] = readers_[value.slot].read(first, count);
   }
+}
+
+void TileRunner::execute(int count) {
   for (const TilePlan::Instruction& i : plan_.instructions) {
     i.loop(const_cast<void*>(values_[i.out]), values_[i.x], values_[i.y], values_[i.z], count);
   }
 }
 
+// The loops read the cache, so memory would idle while they compute. Each instruction asks for its share of the next
+// tile: more at once than a core has line buffers would wait for memory instead of computing.
+void TileRunner::execute_and_prefetch(int count, std::int64_t next, int next_count) {
+  constexpr int kLine = 64;
+  const int instructions = static_cast<int>(plan_.instructions.size());
+  for (int k = 0; k < instructions; ++k) {
+    const TilePlan::Instruction& i = plan_.instructions[static_cast<std::size_t>(k)];
+    i.loop(const_cast<void*>(values_[i.out]), values_[i.x], values_[i.y], values_[i.z], count);
+    for (const TileReader& reader : readers_) {
+      if (!reader.dense()) continue;
+      const std::byte* const tile = reader.address(next);
+      const int lines = (next_count * reader.element_size() + kLine - 1) / kLine;
+      for (int l = k * lines / instructions; l < (k + 1) * lines / instructions; ++l) {
+        __builtin_prefetch(tile + static_cast<std::ptrdiff_t>(l) * kLine);
+      }
+    }
+  }
+}
+
 const void* TileRunner::values(std::int64_t first, int count) {
-  execute(first, count);
+  load(first, count);
+  execute(count);
   return values_[plan_.outputs[0].value];
 }
 
-void TileRunner::run_tile(std::int64_t first, int count, std::span<const Operand> outputs, bool overlap) {
-  const auto place = [&](std::size_t o) {
-    return outputs[o].host() + first * static_cast<std::int64_t>(outputs[o].dtype.size());
-  };
-  // A result whose register is its storage form is made where it belongs, unless that memory is still to be read.
+namespace {
+
+std::byte* place(const Operand& output, std::int64_t first) {
+  return output.host() + first * static_cast<std::int64_t>(output.dtype.size());
+}
+
+}  // namespace
+
+// A result whose register is its storage form is made where it belongs, unless that memory is still to be read.
+void TileRunner::place_outputs(std::int64_t first, std::span<const Operand> outputs, bool overlap) {
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     const TilePlan::Output& output = plan_.outputs[o];
     if (output.store != nullptr || output.instruction == TilePlan::kNone) continue;
-    if (!overlap || output.after_last_read) values_[output.value] = place(o);
+    if (!overlap || output.after_last_read) values_[output.value] = place(outputs[o], first);
   }
-  execute(first, count);
+}
+
+void TileRunner::store_outputs(std::int64_t first, int count, std::span<const Operand> outputs) {
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     const TilePlan::Output& output = plan_.outputs[o];
     const void* value = values_[output.value];
-    std::byte* target = place(o);
+    std::byte* target = place(outputs[o], first);
     if (output.store != nullptr) output.store(target, value, nullptr, nullptr, count);
     else if (value != target) std::memmove(target, value, static_cast<std::size_t>(count) * outputs[o].dtype.size());
   }
@@ -233,8 +263,14 @@ void TileRunner::run_tile(std::int64_t first, int count, std::span<const Operand
 void TileRunner::run(std::int64_t first, std::int64_t last, std::span<const Operand> outputs, bool overlap) {
   while (first < last) {
     const int count = static_cast<int>(std::min<std::int64_t>(longest_, last - first));
-    run_tile(first, count, outputs, overlap);
-    first += count;
+    const std::int64_t next = first + count;
+    const int next_count = static_cast<int>(std::min<std::int64_t>(longest_, last - next));
+    place_outputs(first, outputs, overlap);
+    load(first, count);
+    if (longest_ == kTile && next_count > 0) execute_and_prefetch(count, next, next_count);
+    else execute(count);
+    store_outputs(first, count, outputs);
+    first = next;
   }
 }
 

@@ -20,6 +20,9 @@ class TileReader {
   TileReader(const Operand& operand, const Shape& space, std::byte* expanded);
   /// Elements [first, first + count) of the flat space, count <= kTile unless dense(). Valid until the next call.
   const void* read(std::int64_t first, int count);
+  /// Element `at` of a dense operand.
+  const std::byte* address(std::int64_t at) const { return data_ + at * size_; }
+  int element_size() const { return size_; }
   /// Whether the operand lies exactly as the space does, so that any range can be read in place.
   bool dense() const { return kind_ == Kind::dense; }
 
@@ -60,8 +63,11 @@ class TileRunner {
  private:
   static constexpr std::size_t kInlineInputs = 6;
   void splat(std::span<const Scalar> params, int count);
-  void execute(std::int64_t first, int count);
-  void run_tile(std::int64_t first, int count, std::span<const Operand> outputs, bool overlap);
+  void load(std::int64_t first, int count);
+  void execute(int count);
+  void execute_and_prefetch(int count, std::int64_t next, int next_count);
+  void place_outputs(std::int64_t first, std::span<const Operand> outputs, bool overlap);
+  void store_outputs(std::int64_t first, int count, std::span<const Operand> outputs);
 
   const TilePlan& plan_;
   std::span<TileReader> readers_;

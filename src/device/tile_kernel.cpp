@@ -115,6 +115,50 @@ SLUICE_OPS(K_ARITHMETIC_ROW)
 #undef K_S
 #undef K_T
 
+// ---- Two operations in one loop, which saves a store and a load.
+
+#define K_PAIR(outer, inner, side, text)                                                                             \
+  void K_JOIN(outer##_##inner##_##side##_, K_S)(void* out_, const void* x_, const void* y_, const void* z_, int n) { \
+    const K_T* px = (const K_T*)x_;                                                                                  \
+    const K_T* py = (const K_T*)y_;                                                                                  \
+    const K_T* pz = (const K_T*)z_;                                                                                  \
+    K_T* out = (K_T*)out_;                                                                                           \
+    K_LOOP {                                                                                                         \
+      const K_T first = INNER_##inner(px[i], py[i]), z = pz[i];                                                      \
+      out[i] = text;                                                                                                 \
+    }                                                                                                                \
+  }
+#define INNER_add(x, y) ((x) + (y))
+#define INNER_sub(x, y) ((x) - (y))
+#define INNER_mul(x, y) ((x) * (y))
+#define INNER_div(x, y) ((x) / (y))
+#define K_PAIRS_OF(inner)                      \
+  K_PAIR(add, inner, left, first + z)          \
+  K_PAIR(sub, inner, left, first - z)          \
+  K_PAIR(mul, inner, left, first* z)           \
+  K_PAIR(div, inner, left, first / z)          \
+  K_PAIR(max, inner, left, FN(max)(first, z))  \
+  K_PAIR(min, inner, left, FN(min)(first, z))  \
+  K_PAIR(sub, inner, right, z - first)         \
+  K_PAIR(div, inner, right, z / first)         \
+  K_PAIR(max, inner, right, FN(max)(z, first)) \
+  K_PAIR(min, inner, right, FN(min)(z, first))
+#define K_PAIRS   \
+  K_PAIRS_OF(add) \
+  K_PAIRS_OF(sub) \
+  K_PAIRS_OF(mul) \
+  K_PAIRS_OF(div)
+#define K_S f32
+#define K_T float
+K_PAIRS
+#undef K_S
+#undef K_T
+#define K_S f64
+#define K_T double
+K_PAIRS
+#undef K_S
+#undef K_T
+
 // sin and cos reduce their argument with limited range; a tile that leaves it is redone with libm.
 #define K_LIBM_OUTSIDE(name)                                                                   \
   void name##_f32_any(void* out_, const void* x_, const void* y_, const void* z_, int n) {     \
@@ -221,6 +265,15 @@ K_CONVERT(wrap, i16, int, int, (short)x)
 #define K_ENTRIES_floating(name) name##_f32, name##_f64, nullptr, nullptr
 #define K_ENTRIES_logical(name) nullptr, nullptr, name##_i32, nullptr
 
+#define K_SIDE(outer, inner, side) \
+  { outer##_##inner##_##side##_f32, outer##_##inner##_##side##_f64 }
+#define K_COMMUTES(outer, inner) \
+  { K_SIDE(outer, inner, left), K_SIDE(outer, inner, left) }
+#define K_SIDES(outer, inner) \
+  { K_SIDE(outer, inner, left), K_SIDE(outer, inner, right) }
+#define K_INNERS(sides, outer) \
+  { sides(outer, add), sides(outer, sub), sides(outer, mul), sides(outer, div) }
+
 }  // namespace
 
 extern const TileKernels tile_kernels;
@@ -235,6 +288,8 @@ const TileKernels tile_kernels = {
     {register_to_bool, register_to_u8, register_to_i8, register_to_i16, nullptr, nullptr, register_to_f16,
      register_to_bf16, nullptr, nullptr},
     {nullptr, wrap_to_u8, wrap_to_i8, wrap_to_i16, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr},
+    {K_INNERS(K_COMMUTES, add), K_INNERS(K_SIDES, sub), K_INNERS(K_COMMUTES, mul), K_INNERS(K_SIDES, div),
+     K_INNERS(K_SIDES, max), K_INNERS(K_SIDES, min)},
 };
 
 }  // namespace sluice::detail::SLUICE_ISA

@@ -12,12 +12,18 @@ inline constexpr int kTileRegisters = 4;  // f32, f64, i32, i64, as in enum Regi
 inline constexpr int kTileTypes = 10;     // as DType::Code
 inline constexpr int kTileRows = 48;      // at least the rows of the op table
 
+// Two operations as one loop: (x inner y) outer z, or z outer (x inner y).
+inline constexpr int kPairOuter = 6;  // add, sub, mul, div, max, min: the first rows of their kind
+inline constexpr int kPairInner = 4;  // add, sub, mul, div
+inline constexpr int kPairTypes = 2;  // f32, f64
+
 struct TileKernels {
-  TileLoop op[kTileRows][kTileRegisters];            // by row of the table, null where the row has no such kind
-  TileLoop convert[kTileRegisters][kTileRegisters];  // [from][to]
-  TileLoop load[kTileTypes];                         // storage to register; null where they are the same
-  TileLoop store[kTileTypes];                        // register to storage, likewise
-  TileLoop narrow[kTileTypes];                       // wrap an i32 register to u8, i8, i16
+  TileLoop op[kTileRows][kTileRegisters];                // by row of the table, null where the row has no such kind
+  TileLoop convert[kTileRegisters][kTileRegisters];      // [from][to]
+  TileLoop load[kTileTypes];                             // storage to register; null where they are the same
+  TileLoop store[kTileTypes];                            // register to storage, likewise
+  TileLoop narrow[kTileTypes];                           // wrap an i32 register to u8, i8, i16
+  TileLoop pair[kPairOuter][kPairInner][2][kPairTypes];  // [outer][inner][inner is the right operand][type]
 };
 
 namespace baseline {
