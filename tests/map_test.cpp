@@ -209,8 +209,8 @@ TEST(Map, ChainsOfArithmeticEqualTheOperationsOneByOne) {
       {[](Expr x, Expr y) { return min(x, y); }, [](const Tensor& x, const Tensor& y) { return min(x, y); }},
   };
   for (const DType dtype : {f32, f64}) {
-    const Tensor a = dtype(test::random_f64({1300}, 1) * 9.0);
-    const Tensor b = dtype(test::random_f64({1300}, 2) * 9.0), c = dtype(test::random_f64({1300}, 3) * 9.0);
+    const Tensor a = cast(test::random_f64({1300}, 1) * 9.0, dtype);
+    const Tensor b = cast(test::random_f64({1300}, 2) * 9.0, dtype), c = cast(test::random_f64({1300}, 3) * 9.0, dtype);
     for (const auto& [outer, outer_tensor] : ops) {
       for (const auto& [inner, inner_tensor] : ops) {
         const auto same = [](const Tensor& x, const Tensor& y) { return x.dtype() == y.dtype() && equal(x, y); };
