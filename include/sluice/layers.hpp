@@ -38,8 +38,8 @@ struct SLUICE_API Dense {
 
   /// A layer without parameters, to be assigned to; calling it throws ArgumentError.
   Dense() = default;
-  Dense(Size in, Size out, Activation activation = {}, DenseOptions options = {});
-  Dense(Size in, Size out, DenseOptions options) : Dense(in, out, Activation(), std::move(options)) {}
+  Dense(Size in, Size out, Activation activation = {}, const DenseOptions& options = {});
+  Dense(Size in, Size out, const DenseOptions& options) : Dense(in, out, Activation(), options) {}
   /// Throws ShapeError unless the bias, if any, has as many elements as the weight has rows.
   explicit Dense(Tensor weight, Tensor bias = {}, Activation activation = {});
 
@@ -61,7 +61,7 @@ struct SLUICE_API Scale {
   Activation activation;
 
   Scale() = default;
-  explicit Scale(const Shape& shape, Activation activation = {}, ScaleOptions options = {});
+  explicit Scale(const Shape& shape, Activation activation = {}, const ScaleOptions& options = {});
 
   Tensor operator()(const Tensor& x) const;
   std::string describe() const;

@@ -44,7 +44,7 @@ namespace sluice::inline v0 {
 
 // ---- Dense
 
-Dense::Dense(Size in, Size out, Activation activation_, DenseOptions options) : activation(std::move(activation_)) {
+Dense::Dense(Size in, Size out, Activation activation_, const DenseOptions& options) : activation(std::move(activation_)) {
   detail::check_sizes("Dense", in.value, out.value);
   weight = options.init({out.value, in.value});
   if (options.bias) bias = zeros({out.value}, weight.dtype(), weight.device());
@@ -87,7 +87,7 @@ std::string Dense::describe() const {
 
 // ---- Scale
 
-Scale::Scale(const Shape& shape, Activation activation_, ScaleOptions options)
+Scale::Scale(const Shape& shape, Activation activation_, const ScaleOptions& options)
     : scale(options.init(shape)), activation(std::move(activation_)) {
   if (options.bias) bias = zeros(shape, scale.dtype(), scale.device());
 }

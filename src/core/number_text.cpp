@@ -45,7 +45,7 @@ template <class T>
 std::string shortest(T value) {
   const auto wide = static_cast<float>(value);
   for (int digits = 1; digits < kDigits; ++digits) {
-    const std::string text = text_of(wide, digits);
+    std::string text = text_of(wide, digits);
     float back = 0;
     std::from_chars(text.data(), text.data() + text.size(), back);
     if (T(back) == value || std::isnan(wide)) return text;

@@ -1,11 +1,13 @@
 #include "src/core/rethrow.hpp"
 
+#include <exception>
+
 namespace sluice::detail {
 namespace {
 
 template <class E>
 [[noreturn]] void rethrow_as(const std::string& where, const E& error) {
-  throw E(where + ": " + error.what());
+  std::throw_with_nested(E(where + ": " + error.what()));
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace sluice::detail {
 
-/// Throws the error being handled anew, of the same type, with `where` before its message. Errors that are not the
-/// library's pass unchanged. Call inside a catch block.
+/// Throws the error being handled anew, of the same type, with `where` before its message and the old one nested in it.
+/// Errors that are not the library's pass unchanged. Call inside a catch block.
 [[noreturn]] void rethrow_in(const std::string& where);
 
 }  // namespace sluice::detail

@@ -164,6 +164,7 @@ Tensor record(Tensor output, std::vector<Tensor> inputs,
   output = detach(std::move(output));
   if (!detail::tracked(inputs)) return output;
   std::vector<Shape> shapes;
+  shapes.reserve(inputs.size());
   for (const Tensor& x : inputs) shapes.push_back(x ? x.shape() : Shape());
   Pullback checked = [shapes, pullback = std::move(pullback)](std::span<const Tensor> gradients, Needed) {
     std::vector<Tensor> result = pullback(gradients[0]);

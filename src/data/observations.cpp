@@ -4,6 +4,7 @@
 #include <typeinfo>
 
 #include "sluice/ops.hpp"
+#include "src/core/rethrow.hpp"
 #include "src/core/tensor_rep.hpp"
 
 namespace sluice::detail {
@@ -77,36 +78,11 @@ Tensor collate_tensors(const std::vector<Tensor>& samples) {
   return stack(samples, samples[0].rank());
 }
 
-namespace {
-
-template <class E>
-[[noreturn]] void rethrow_as(const std::string& where, const E& error) {
-  std::throw_with_nested(E(where + ": " + error.what()));
-}
-
-}  // namespace
-
 void rethrow_at(const std::string& where) {
   try {
     throw;
-  } catch (const ShapeError& error) {
-    rethrow_as(where, error);
-  } catch (const TypeError& error) {
-    rethrow_as(where, error);
-  } catch (const IndexError& error) {
-    rethrow_as(where, error);
-  } catch (const ArgumentError& error) {
-    rethrow_as(where, error);
-  } catch (const FileError& error) {
-    rethrow_as(where, error);
-  } catch (const OutOfMemory& error) {
-    rethrow_as(where, error);
-  } catch (const DeviceLost& error) {
-    rethrow_as(where, error);
-  } catch (const Unsupported& error) {
-    rethrow_as(where, error);
-  } catch (const DeviceError& error) {
-    rethrow_as(where, error);
+  } catch (const Error&) {
+    rethrow_in(where);
   } catch (const std::exception& error) {
     std::throw_with_nested(Error(where + ": " + error.what()));
   } catch (...) {

@@ -68,7 +68,7 @@ bool computes_correctly(const OneDnn& library) {
     for (int i = 0; i < kSize; ++i) {
       int sum = 0;
       for (int p = 0; p < kSize; ++p) sum += ((i + p * kSize) % 5 - 2) * ((j + p * kSize) % 7 - 3);
-      if (c[static_cast<std::size_t>(i + j * kSize)] != static_cast<float>(sum)) return false;
+      if (c[static_cast<std::size_t>(i) + static_cast<std::size_t>(j) * kSize] != static_cast<float>(sum)) return false;
     }
   }
   return true;

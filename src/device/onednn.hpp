@@ -18,7 +18,7 @@ inline constexpr status_t kSuccess = 0;        // dnnl_success
 inline constexpr unsigned kRuntimeSeq = 1;     // DNNL_RUNTIME_SEQ
 inline constexpr unsigned kRuntimeOpenMp = 2;  // DNNL_RUNTIME_OMP
 
-struct version_t {  // dnnl_version_t
+struct version_t {  // dnnl_version_t NOLINT(readability-identifier-naming): its name
   int major;
   int minor;
   int patch;

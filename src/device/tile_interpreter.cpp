@@ -119,7 +119,7 @@ const void* TileReader::read(std::int64_t first, int count) {
       const int length = static_cast<int>(period_) + kTile;
       for (int done = 0; !filled_ && done < length; done += static_cast<int>(period_)) {
         const int piece = std::min(static_cast<int>(period_), length - done);
-        std::memcpy(expanded_ + done * size_, data_, static_cast<std::size_t>(piece * size_));
+        std::memcpy(expanded_ + done * size_, data_, static_cast<std::size_t>(piece) * static_cast<std::size_t>(size_));
       }
       filled_ = true;
       return expanded_ + first % period_ * size_;
