@@ -4,6 +4,7 @@ include(CMakePackageConfigHelpers)
 
 set(sluice_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Sluice")
 install(TARGETS sluice EXPORT SluiceTargets)
+install(TARGETS sluice_probe RUNTIME DESTINATION libexec)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/sluice" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT SluiceTargets NAMESPACE Sluice:: DESTINATION "${sluice_package_dir}")
 

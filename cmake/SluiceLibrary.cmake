@@ -5,6 +5,9 @@ find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
+# Only the header of toml++: the target of Debian's package links the shared library.
+find_path(SLUICE_TOML_INCLUDE toml++/toml.h REQUIRED)
+mark_as_advanced(SLUICE_TOML_INCLUDE)
 
 set(sluice_root "${PROJECT_SOURCE_DIR}")
 file(GLOB_RECURSE sluice_sources CONFIGURE_DEPENDS "${sluice_root}/src/*.cpp")
@@ -14,6 +17,7 @@ list(FILTER sluice_sources EXCLUDE REGEX "_kernel\\.cpp$")
 # Includes and private dependencies of everything that is compiled into the library.
 add_library(sluice_private INTERFACE)
 target_include_directories(sluice_private INTERFACE "${sluice_root}/include" "${sluice_root}")
+target_include_directories(sluice_private SYSTEM INTERFACE "${SLUICE_TOML_INCLUDE}")
 target_link_libraries(sluice_private INTERFACE nlohmann_json::nlohmann_json ZLIB::ZLIB Threads::Threads
                                                ${CMAKE_DL_LIBS})
 
@@ -63,11 +67,21 @@ endif()
 
 # The loops that fill a tile with a broadcast operand are vectorised at -O3 only.
 set_source_files_properties(src/device/tile_interpreter.cpp PROPERTIES COMPILE_OPTIONS -O3)
+set_source_files_properties(src/device/preference_file.cpp PROPERTIES COMPILE_DEFINITIONS
+                            "TOML_HEADER_ONLY=1;TOML_ENABLE_FORMATTERS=0")
 add_library(sluice_core OBJECT ${sluice_sources})
 sluice_set_flags(sluice_core)
 set_target_properties(sluice_core PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(sluice_core PRIVATE sluice_private)
 target_compile_definitions(sluice_core PRIVATE SLUICE_VERSION_STRING="${PROJECT_VERSION}")
+# The text of the kernels, for devices that compile it: symbol sluice_kernels_<name>.
+include("${CMAKE_CURRENT_LIST_DIR}/EmbedFile.cmake")
+file(GLOB sluice_kernel_texts CONFIGURE_DEPENDS "${sluice_root}/kernels/*.k" "${sluice_root}/kernels/dialect*.h"
+     "${sluice_root}/kernels/math.h" "${sluice_root}/kernels/scalar.h")
+foreach(text IN LISTS sluice_kernel_texts)
+  cmake_path(GET text STEM name)
+  sluice_embed(sluice_core "${text}" sluice_kernels_${name})
+endforeach()
 if(SLUICE_PRECOMPILED_HEADERS)
   target_precompile_headers(sluice_core PRIVATE
     <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <functional> <limits> <map> <memory> <mutex> <optional> <span>

@@ -1,4 +1,4 @@
-# Programs found by their place: examples/<name>/*.cpp or examples/<name>.cpp, tools/<name>.cpp, bench/*_bench.cpp and the
+# Programs found by their place: examples/<name>/*.cpp or examples/<name>.cpp, the same in tools/, bench/*_bench.cpp and the
 # other bench/<name>.cpp.
 
 include("${CMAKE_CURRENT_LIST_DIR}/EmbedFile.cmake")
@@ -31,21 +31,41 @@ function(sluice_add_examples)
   endif()
 endfunction()
 
+# tools/<name>/*.cpp or tools/<name>.cpp, with the completion of its command line in tools/completions/<name>.bash.
 function(sluice_add_tools)
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/*.cpp")
-  if(sources)
-    find_package(CLI11 REQUIRED)
-  endif()
-  foreach(source IN LISTS sources)
-    cmake_path(GET source STEM name)
+  file(GLOB entries CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/*")
+  find_package(CLI11 REQUIRED)
+  foreach(entry IN LISTS entries)
+    cmake_path(GET entry STEM name)
+    if(IS_DIRECTORY "${entry}")
+      file(GLOB sources CONFIGURE_DEPENDS "${entry}/*.cpp")
+    else()
+      set(sources "${entry}")
+    endif()
+    if(NOT sources OR name STREQUAL sluice_probe)
+      continue()
+    endif()
     set(target tool_${name})
-    sluice_add_program(${target} bin "${source}")
+    sluice_add_program(${target} bin ${sources})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}
                                                INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-    target_link_libraries(${target} PRIVATE CLI11::CLI11)
+    target_compile_definitions(${target} PRIVATE SLUICE_VERSION_STRING="${PROJECT_VERSION}")
+    target_link_libraries(${target} PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})
     install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    set(completion "${PROJECT_SOURCE_DIR}/tools/completions/${name}.bash")
+    if(EXISTS "${completion}")
+      install(FILES "${completion}" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME ${name})
+    endif()
   endforeach()
 endfunction()
+
+# The helper program that tries vendors' libraries. It is a part of the library, which looks for it in the folder libexec
+# (src/device/component_probe.cpp), so it is built where the tools are not.
+add_executable(sluice_probe "${PROJECT_SOURCE_DIR}/tools/sluice_probe.cpp")
+sluice_set_flags(sluice_probe)
+target_link_libraries(sluice_probe PRIVATE sluice_internal)
+set_target_properties(sluice_probe PROPERTIES OUTPUT_NAME sluice-probe
+                                              RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/libexec")
 
 # libtorch, by its headers and libraries: from Debian's libtorch-dev or an unpacked release in $TORCH_ROOT.
 function(sluice_find_torch result)

@@ -17,9 +17,12 @@ SUFFIXES = {".hpp", ".cpp", ".h", ".k"}
 # Headers of one line may include each other where that is acyclic; a line may include every line above it.
 ORDER = [
     ["error"],
+    ["log"],
     ["dtype"],
     ["shape"],
     ["device"],
+    ["backends"],
+    ["memory"],
     ["random"],
     ["tensor"],
     ["tape"],

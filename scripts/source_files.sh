@@ -4,6 +4,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 for folder in include src kernels backends tools examples bench tests; do
   if [ -d "$folder" ]; then
-    find "$folder" -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' -o -name '*.k' \)
+    find "$folder" -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' -o -name '*.c' -o -name '*.k' \)
   fi
 done | sort

@@ -67,7 +67,7 @@ TEST(Setup, HasALeafForEveryParameter) {
 TEST(Setup, WarnsWhenThereIsNothingToTrain) {
   testing::internal::CaptureStderr();
   OptimiserState state = setup(Adam{}, arange(3));
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "sluice: setup found no trainable parameters in this model\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "[ Warning: setup found no trainable parameters in this model\n");
   adjust(state, 0.1);
   Tensor x = arange(3);
   update(state, x, Tensor());

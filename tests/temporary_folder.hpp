@@ -33,6 +33,7 @@ class TemporaryFolder {
     std::ofstream(path_ / name, std::ios::binary) << content;
     return *this / name;
   }
+  std::filesystem::path path() const { return path_; }
   std::size_t files() const {
     return static_cast<std::size_t>(
         std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));

@@ -55,7 +55,7 @@ static void train_and_save(int epochs, const std::string& path) {
   const Device device = get_device();
   const auto [train_set, test_set] = read_digits();
   Net model = Net{} | device;
-  std::cout << "device: " << device << " (" << device.name() << ")\n";
+  std::cout << "device: " << device << " (" << device.name() << "), because " << get_device_report().reason << "\n";
   print(model);
   auto loader = DataLoader({train_set.images, train_set.labels}, {.batchsize = 32, .shuffle = true}) | device;
   auto state = setup(Adam{.eta = 1e-3}, model);

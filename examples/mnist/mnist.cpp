@@ -20,7 +20,8 @@ static int run(const std::string& images_path, const std::string& labels_path, i
 
   const std::int64_t features = images.size(0);
   auto model = Chain(Dense(features, 256, relu), Dropout(0.2), Dense(256, 10)) | device;
-  std::cout << "device: " << device << " (" << device.name() << ")\n" << model << '\n';
+  std::cout << "device: " << device << " (" << device.name() << "), because " << get_device_report().reason << "\n"
+            << model << '\n';
   auto loader = DataLoader({train_set[0], train_set[1]}, {.batchsize = 64, .shuffle = true, .workers = 1}) | device;
   auto state = setup(Adam{.eta = 1e-3}, model);
   std::vector<double> losses;

@@ -6,6 +6,7 @@
 // Devices are compared by value and are cheap to copy. They can be used from any thread.
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ class SLUICE_API Device {
   int id() const;
   /// What the maker calls it.
   std::string name() const;
+  /// The vendor's handle as a number (CUdevice, hipDevice_t, id<MTLDevice>, cl_device_id); 0 for the CPU.
+  std::uint64_t native_handle() const;
   bool operator==(const Device&) const = default;
 
   /// `value` (a tensor, or anything that holds tensors) on this device, same type, element types kept, ties kept. What
@@ -70,8 +73,21 @@ SLUICE_API std::string to_string(const Device& device);
 
 /// The CPU. Opens nothing.
 SLUICE_API Device cpu_device();
-/// The best device that works here. Never throws.
-SLUICE_API Device get_device();
+
+struct DeviceOptions {
+  bool verbose = false;  ///< say which backend is used
+};
+/// The device of the backend that the preferences name (backends.hpp), else the best one that works here: CUDA before
+/// AMDGPU before Metal before OpenCL before the CPU, discrete before integrated, then the lowest number. Never throws;
+/// a wish that cannot be followed and hardware that cannot be used are warned of once.
+SLUICE_API Device get_device(DeviceOptions options = {});
+/// Device `n`, from 0, of "CUDA", "AMDGPU", "Metal", "OpenCL" or another backend; "CPU" ignores n. Throws ArgumentError
+/// for an unknown name, DeviceError with the reason when the backend or device cannot be used, IndexError that gives
+/// the count when there is no such number.
+SLUICE_API Device get_device(std::string_view backend, int n = 0);
+/// The same as get_device(), and device `n` of its backend; the CPU where there is nothing else.
+SLUICE_API Device gpu_device();
+SLUICE_API Device gpu_device(int n);
 
 /// How many threads the CPU device may use, callers included; the default is the number of cores, or
 /// $SLUICE_NUM_THREADS.

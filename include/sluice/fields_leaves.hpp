@@ -1,6 +1,7 @@
 // The leaves a model may have besides tensors, and the visitor that is shown them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -59,6 +60,7 @@ inline bool is_active(Mode mode) { return mode == Mode::automatic ? training() :
 struct Target {
   std::optional<Device> device = {};
   std::optional<DType> dtype = {};
+  bool only_narrow = false;  ///< convert f64 to `dtype` and nothing else, as `gpu` does
 };
 
 }  // namespace sluice::inline v0
@@ -69,12 +71,12 @@ using Describe = std::string (*)(const void* object);
 
 /// Where a traversal is: one field or element.
 struct Part {
-  std::string_view name;  ///< empty for elements and unnamed fields
-  std::int64_t index;     ///< place among its siblings
-  std::string_view type;  ///< "Net"; empty for sequences
-  const void* object;
-  Describe describe;  ///< null where the value has no line of its own
-  bool sequence;      ///< std::vector, array, tuple, pair or map
+  std::string_view name = {};  ///< empty for elements and unnamed fields
+  std::int64_t index = 0;      ///< place among its siblings
+  std::string_view type = {};  ///< "Net"; empty for sequences
+  const void* object = nullptr;
+  Describe describe = nullptr;  ///< null where the value has no line of its own
+  bool sequence = false;        ///< std::vector, array, tuple, pair or map
 };
 
 /// Is shown the leaves of a model by `visit`.
@@ -116,8 +118,13 @@ class SLUICE_API LeafVisitor {
     const void* type;
     std::shared_ptr<void> value;
   };
+  static constexpr std::size_t kUsualDepth = 12;  // so deep a path needs no memory of its own
+  const Part& part(std::size_t depth) const { return depth < kUsualDepth ? first_[depth] : rest_[depth - kUsualDepth]; }
+
   Sharing sharing_;
-  std::vector<Part> parts_;
+  std::size_t depth_ = 0;
+  std::array<Part, kUsualDepth> first_;
+  std::vector<Part> rest_;
   std::vector<Shared> shared_;
 };
 

@@ -49,7 +49,9 @@ class SLUICE_API BatchQueue {
  public:
   using Make = std::function<std::shared_ptr<void>(std::int64_t batch)>;
 
-  BatchQueue(std::int64_t count, int threads, Make make);
+  /// What `make` throws gets the number of its batch, unless it says so itself.
+  enum class Errors : std::uint8_t { numbered, as_they_are };
+  BatchQueue(std::int64_t count, int threads, Make make, Errors errors = Errors::numbered);
   /// Waits for batches being made.
   ~BatchQueue();
   BatchQueue(const BatchQueue&) = delete;
@@ -57,13 +59,17 @@ class SLUICE_API BatchQueue {
 
   /// The next batch, null after the last. Rethrows what making it threw, with its number; after that there are no more.
   std::shared_ptr<void> next();
+  /// Calls f; what it throws gets the number of the batch.
+  static void numbered(std::int64_t batch, const std::function<void()>& f);
 
  private:
   struct Shared;
   std::shared_ptr<void> take(std::int64_t batch);
+  std::shared_ptr<void> made(std::int64_t batch) const;
 
   std::int64_t count_, next_ = 0;
   Make make_;
+  Errors errors_;
   std::shared_ptr<Shared> shared_;  // null without threads
 };
 
@@ -103,7 +109,7 @@ constexpr bool is_movable_to_device() {
 template <class B>
 void move_batch(B& batch, const Target& target) {
   if (!target.device && !target.dtype) return;
-  if constexpr (is_movable_to_device<B>()) move_model(model_ref(batch), target.device, target.dtype);
+  if constexpr (is_movable_to_device<B>()) move_to_target(model_ref(batch), target);
   else refuse_to_move();
 }
 
@@ -156,19 +162,30 @@ class DataLoader {
   /// Starts an epoch.
   Iterator begin() const {
     const auto plan = std::make_shared<detail::EpochPlan>(observations_, options_, seed_, epoch_.next());
-    auto make = [data = data_, plan, target = target_](std::int64_t batch) -> std::shared_ptr<void> {
+    auto make = [data = data_, plan](std::int64_t batch) -> std::shared_ptr<void> {
       const NoGrad guard;  // the same inside a gradient as on a worker
       const std::vector<std::int64_t> indices = plan->indices(batch);
-      auto made = std::make_shared<value_type>(detail::pick_batch(*data, Indices(indices), plan->key()));
-      detail::move_batch(*made, target);
-      return made;
+      return std::make_shared<value_type>(detail::pick_batch(*data, Indices(indices), plan->key()));
     };
-    const int ahead = target_.device ? 1 : 0;
-    return Iterator(std::make_unique<detail::BatchQueue>(size(), std::max(options_.workers, ahead), std::move(make)));
+    auto picked = std::make_unique<detail::BatchQueue>(size(), options_.workers, std::move(make));
+    return Iterator(target_.device || target_.dtype ? moved(std::move(picked)) : std::move(picked));
   }
   std::default_sentinel_t end() const { return {}; }
 
  private:
+  /// One thread moves the batches that others make, one ahead of the loop: no more than two are on the device.
+  std::unique_ptr<detail::BatchQueue> moved(std::shared_ptr<detail::BatchQueue> picked) const {
+    auto move = [picked = std::move(picked), target = target_](std::int64_t batch) -> std::shared_ptr<void> {
+      const NoGrad guard;
+      auto made = std::static_pointer_cast<value_type>(picked->next());
+      if (made == nullptr) return nullptr;  // an earlier one threw; this one is never asked for
+      detail::BatchQueue::numbered(batch, [&] { detail::move_batch(*made, target); });
+      return made;
+    };
+    return std::make_unique<detail::BatchQueue>(size(), target_.device ? 1 : 0, std::move(move),
+                                                detail::BatchQueue::Errors::as_they_are);
+  }
+
   std::shared_ptr<const D> data_;
   std::int64_t observations_;
   LoaderOptions options_;

@@ -37,8 +37,13 @@ SLUICE_API bool is_trainable(const Tensor& x);
 SLUICE_API void map_tensors(ModelRef model, const std::function<Tensor(const Tensor&)>& f);
 /// Gives `model`, which must be a copy, to a device: casts floating tensors as `dtype` says, then moves.
 SLUICE_API void move_model(ModelRef model, const std::optional<Device>& device, const std::optional<DType>& dtype);
+/// As a loader does with its batches.
+SLUICE_API void move_to_target(ModelRef model, const Target& target);
 /// As `gpu` does: to the best device, f64 narrowed to f32 if that is not the CPU.
 SLUICE_API void move_to_gpu(ModelRef model);
+/// As `cu` does: to the CUDA device, or throws.
+SLUICE_API void move_to_cuda(ModelRef model);
+SLUICE_API std::string memory_report(ModelRef model);
 SLUICE_API void set_mode(ModelRef model, Mode mode);
 SLUICE_API Device device_of(ModelRef model);
 SLUICE_API std::int64_t parameter_count(ModelRef model);
@@ -124,6 +129,19 @@ template <class T>
 T gpu(T value) {
   detail::move_to_gpu(detail::model_ref(value));
   return value;
+}
+
+/// The same on a CUDA device. Throws DeviceError with the reason where there is none.
+template <class T>
+T cu(T value) {
+  detail::move_to_cuda(detail::model_ref(value));
+  return value;
+}
+
+/// Bytes of the model by layer and device, tied tensors once: a line for each struct that holds tensors, and a total.
+template <class M>
+std::string memory_report(const M& model) {
+  return detail::memory_report(detail::model_ref(model));
 }
 
 /// Switches every layer that behaves differently in training: on, off, or by whether a gradient is being taken.

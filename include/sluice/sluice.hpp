@@ -1,10 +1,13 @@
 // Everything: #include <sluice/sluice.hpp>, using namespace sluice.
 #pragma once
 
+#include "sluice/backends.hpp"
 #include "sluice/checkpoint.hpp"
 #include "sluice/data.hpp"
 #include "sluice/gradient.hpp"
 #include "sluice/layers.hpp"
+#include "sluice/log.hpp"
 #include "sluice/losses.hpp"
+#include "sluice/memory.hpp"
 #include "sluice/optimisers.hpp"
 #include "sluice/train.hpp"

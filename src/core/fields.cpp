@@ -30,22 +30,24 @@ void LeafVisitor::leave() {}
 
 std::string LeafVisitor::path() const {
   std::string path;
-  for (std::size_t i = 1; i < parts_.size(); ++i) {  // the model itself has no name
+  for (std::size_t i = 1; i < depth_; ++i) {  // the model itself has no name
     if (i > 1) path += '.';
-    if (parts_[i].name.empty()) path += std::to_string(parts_[i].index);
-    else path += parts_[i].name;
+    if (part(i).name.empty()) path += std::to_string(part(i).index);
+    else path += part(i).name;
   }
   return path;
 }
 
 void LeafVisitor::push(const Part& part) {
-  parts_.push_back(part);
+  if (depth_ < kUsualDepth) first_[depth_] = part;
+  else rest_.push_back(part);
+  ++depth_;
   enter(part);
 }
 
 void LeafVisitor::pop() {
   leave();
-  parts_.pop_back();
+  if (--depth_ >= kUsualDepth) rest_.pop_back();
 }
 
 std::shared_ptr<void> LeafVisitor::shared(const void* address, const void* type) const {

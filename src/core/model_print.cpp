@@ -7,6 +7,7 @@
 
 #include "sluice/model.hpp"
 #include "sluice/ops.hpp"
+#include "src/device/device_impl.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -105,6 +106,10 @@ bool any_where(const Tensor& condition) { return any(condition).item<bool>(); }
 /// What must not be overlooked: "  (all zero)".
 std::string marks(const std::vector<Tensor>& tensors) {
   if (elements(tensors) == 0) return {};
+  // Looking at every element needs the device to compute.
+  for (const Tensor& each : tensors) {
+    if (!each.device().impl()->is_host()) return {};
+  }
   bool zero = true, nan = false, inf = false;
   for (const Tensor& each : tensors) {
     if (each.numel() == 0) continue;

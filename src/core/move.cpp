@@ -1,7 +1,6 @@
 #include "src/core/move.hpp"
 
 #include <map>
-#include <memory>
 
 #include "sluice/model.hpp"
 #include "sluice/ops.hpp"
@@ -21,9 +20,7 @@ void copy_bytes(const Tensor& from, Storage& to, std::size_t bytes) {
   } else if (to.device->is_host()) {
     source.device->read(source, offset, to.data, bytes);
   } else {
-    const std::unique_ptr<std::byte[]> staging(new std::byte[bytes]);
-    source.device->read(source, offset, staging.get(), bytes);
-    to.device->write(to, 0, staging.get(), bytes);
+    to.device->copy_from_device(to, source, offset, bytes);
   }
 }
 
@@ -71,10 +68,13 @@ class Mover final : public LeafVisitor {
   }
   void target(Target& x) override {
     if (move_.device) {
-      x.device = *move_.device == cpu_device() ? std::nullopt : move_.device;
-      x.dtype.reset();
+      x = {};
+      if (!(*move_.device == cpu_device())) x.device = move_.device;
     }
-    if (move_.dtype) x.dtype = move_.dtype;
+    if (move_.dtype) {
+      x.dtype = move_.dtype;
+      x.only_narrow = move_.only_narrow;
+    }
   }
 
  private:
@@ -124,10 +124,19 @@ void move_model(ModelRef model, const std::optional<Device>& device, const std::
   apply(model, Move{device, dtype});
 }
 
+void move_to_target(ModelRef model, const Target& target) {
+  apply(model, Move{target.device, target.dtype, target.only_narrow});
+}
+
 void move_to_gpu(ModelRef model) {
   const Device device = get_device();
   if (device == cpu_device()) return;
   apply(model, Move{device, f32, true});
+}
+
+void move_to_cuda(ModelRef model) {
+  const Device best = get_device();
+  apply(model, Move{best.backend() == "CUDA" ? best : get_device("CUDA"), f32, true});
 }
 
 }  // namespace sluice::detail

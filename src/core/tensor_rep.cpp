@@ -47,6 +47,10 @@ Tensor make_tensor(Storage* storage, std::int64_t offset, const Shape& shape, DT
 }
 
 Tensor empty(const Shape& shape, DType dtype, DeviceImpl* device) {
+  if (dtype == f64 && !device->has_f64()) {
+    throw Unsupported(fmt::format(
+        "{} has no f64; convert first, for example f32(model), or use gpu(model), which narrows", short_name(*device)));
+  }
   const auto size = static_cast<std::int64_t>(dtype.size());
   // A size beyond the address space is left to the device to refuse.
   const std::int64_t bytes = shape.numel() > kMaxBytes / size ? kMaxBytes : shape.numel() * size;

@@ -1,11 +1,47 @@
 #include "src/core/warn.hpp"
 
-#include <cstdio>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "src/device/fork_safe.hpp"
 
 namespace sluice::detail {
+namespace {
 
-void warn(std::string_view text) noexcept {
-  std::fprintf(stderr, "sluice: %.*s\n", static_cast<int>(text.size()), text.data());
+struct Told {
+  std::mutex mutex;
+  std::set<std::string, std::less<>> keys;
+};
+
+Told& told() {
+  // Leaked: static destructors may warn.
+  static Told* const shared = [] {
+    auto* const made = new Told;
+    hold_during_fork(made->mutex);
+    return made;
+  }();
+  return *shared;
+}
+// Made while the library is loaded, so that no fork meets it half made.
+[[maybe_unused]] const Told& kMadeAtLoad = told();
+
+bool is_first(std::string_view key) noexcept {
+  try {
+    Told& state = told();
+    const std::lock_guard lock(state.mutex);
+    return state.keys.emplace(key).second;
+  } catch (...) {
+    return true;  // said twice rather than never
+  }
+}
+
+}  // namespace
+
+void warn(std::string_view text) noexcept { log_message(LogLevel::warning, text); }
+
+void warn_once(std::string_view key, std::string_view text) noexcept {
+  if (is_first(key)) warn(text);
 }
 
 }  // namespace sluice::detail

@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 
@@ -17,14 +18,15 @@ struct BatchQueue::Shared {
     std::exception_ptr error;
   };
 
-  Shared(std::int64_t count_, std::size_t window, const Make& make_) : count(count_), make(make_), slots(window) {}
+  Shared(std::int64_t count_, std::size_t window, const BatchQueue& queue_)
+      : count(count_), queue(queue_), slots(window) {}
 
   Slot& slot(std::int64_t batch) { return slots[static_cast<std::size_t>(batch) % slots.size()]; }
   bool has_work() const { return started < count && started < taken + static_cast<std::int64_t>(slots.size()); }
   void work();
 
   const std::int64_t count;
-  const Make& make;
+  const BatchQueue& queue;
   const pid_t process = getpid();
   std::mutex mutex;
   std::condition_variable room, done;
@@ -34,17 +36,20 @@ struct BatchQueue::Shared {
   std::vector<std::thread> threads;
 };
 
-namespace {
-
-std::shared_ptr<void> made(const BatchQueue::Make& make, std::int64_t batch) {
+void BatchQueue::numbered(std::int64_t batch, const std::function<void()>& f) {
   try {
-    return make(batch);
+    f();
   } catch (...) {
     rethrow_at("DataLoader: batch " + std::to_string(batch));
   }
 }
 
-}  // namespace
+std::shared_ptr<void> BatchQueue::made(std::int64_t batch) const {
+  if (errors_ == Errors::as_they_are) return make_(batch);
+  std::shared_ptr<void> result;
+  numbered(batch, [&] { result = make_(batch); });
+  return result;
+}
 
 void BatchQueue::Shared::work() {
   std::unique_lock lock(mutex);
@@ -56,7 +61,7 @@ void BatchQueue::Shared::work() {
     Slot result;
     result.done = true;
     try {
-      result.batch = made(make, batch);
+      result.batch = queue.made(batch);
     } catch (...) {
       result.error = std::current_exception();
     }
@@ -66,11 +71,12 @@ void BatchQueue::Shared::work() {
   }
 }
 
-BatchQueue::BatchQueue(std::int64_t count, int threads, Make make) : count_(count), make_(std::move(make)) {
+BatchQueue::BatchQueue(std::int64_t count, int threads, Make make, Errors errors)
+    : count_(count), make_(std::move(make)), errors_(errors) {
   threads = static_cast<int>(std::min<std::int64_t>(threads, count));
   if (threads == 0) return;
   const std::size_t window = threads == 1 ? 1 : 2 * static_cast<std::size_t>(threads);
-  shared_ = std::make_shared<Shared>(count, window, make_);
+  shared_ = std::make_shared<Shared>(count, window, *this);
   try {
     for (int i = 0; i < threads; ++i) shared_->threads.emplace_back([shared = shared_.get()] { shared->work(); });
   } catch (const std::system_error& error) {
@@ -84,7 +90,7 @@ BatchQueue::~BatchQueue() {
   if (shared_->process != getpid()) {
     // A child of fork has no such threads, and a lock one of them may have held: let all of it go.
     for (std::thread& thread : shared_->threads) thread.detach();
-    new std::shared_ptr<Shared>(std::move(shared_));
+    new (std::nothrow) std::shared_ptr<Shared>(std::move(shared_));
     return;
   }
   {
@@ -96,7 +102,7 @@ BatchQueue::~BatchQueue() {
 }
 
 std::shared_ptr<void> BatchQueue::take(std::int64_t batch) {
-  if (shared_ == nullptr || shared_->process != getpid()) return made(make_, batch);
+  if (shared_ == nullptr || shared_->process != getpid()) return made(batch);
   Shared::Slot result;
   {
     std::unique_lock lock(shared_->mutex);

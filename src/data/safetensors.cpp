@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "src/core/atomic_file.hpp"
 #include "src/core/tensor_rep.hpp"
-#include "src/data/atomic_file.hpp"
 
 namespace sluice::detail {
 namespace {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sluice/error.hpp"
+#include "src/device/readable.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -26,14 +27,6 @@ SizeClass size_class_of(std::size_t bytes) {
   const auto log2 = static_cast<std::size_t>(std::bit_width(bytes - 1)) - 1;
   const std::size_t eighths = ((bytes - 1) >> (log2 - 3)) + 1;
   return {8 * log2 + eighths - 9, eighths << (log2 - 3)};
-}
-
-std::string readable(std::size_t bytes) {
-  constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  auto value = static_cast<double>(bytes);
-  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
-  return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 }  // namespace
@@ -131,10 +124,12 @@ CachingAllocator::Stats CachingAllocator::stats() const {
 }
 
 void CachingAllocator::throw_out_of_memory(std::size_t bytes) const {
+  std::string left;
+  if (source_.free_bytes) left = fmt::format(", {} free on the device", readable(source_.free_bytes()));
   const std::string limit = stats_.limit == kNoLimit ? "no limit set" : "a limit of " + readable(stats_.limit);
   throw OutOfMemory(
-      fmt::format("{}: out of memory: asked for {} with {} in use and {}; use smaller batches or release tensors",
-                  device_, readable(bytes), readable(stats_.in_use), limit));
+      fmt::format("{}: out of memory: asked for {} with {} in use{} and {}; use smaller batches or release tensors",
+                  device_, readable(bytes), readable(stats_.in_use), left, limit));
 }
 
 }  // namespace sluice::detail

@@ -35,6 +35,7 @@ class CachingAllocator {
   struct Source {
     std::function<void*(std::size_t bytes)> allocate;  ///< null when there is no more
     std::function<void(void* handle, std::size_t bytes)> free;
+    std::function<std::size_t()> free_bytes = {};  ///< what the device has left, for messages; may be empty
   };
 
   /// A piece of memory; `size` is what it really has.

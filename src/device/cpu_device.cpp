@@ -25,6 +25,8 @@ std::string CpuDevice::name() const {
   return "CPU";
 }
 
+CachingAllocator* CpuDevice::allocator() { return &host_allocator(); }
+
 Storage* CpuDevice::allocate(std::size_t bytes) { return allocate_host(this, bytes); }
 void CpuDevice::free(Storage* storage) noexcept { free_host(storage); }
 

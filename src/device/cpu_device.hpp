@@ -11,6 +11,7 @@ class CpuDevice final : public DeviceImpl {
   int id() const override { return 0; }
   std::string name() const override;
   bool is_host() const override { return true; }
+  CachingAllocator* allocator() override;
 
   Storage* allocate(std::size_t bytes) override;
   void free(Storage* storage) noexcept override;

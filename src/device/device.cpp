@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <ostream>
 
 #include "src/device/device_impl.hpp"
 #include "src/device/thread_pool.hpp"
 
 namespace sluice::detail {
+
+void DeviceImpl::copy_from_device(Storage& to, const Storage& from, std::size_t from_offset, std::size_t bytes) {
+  const std::unique_ptr<std::byte[]> staging(new std::byte[bytes]);
+  from.device->read(from, from_offset, staging.get(), bytes);
+  write(to, 0, staging.get(), bytes);
+}
 
 std::string short_name(const DeviceImpl& device) {
   if (device.backend() == "CPU") return "CPU";
@@ -26,6 +33,8 @@ int Device::id() const { return impl_->id(); }
 
 std::string Device::name() const { return impl_->name(); }
 
+std::uint64_t Device::native_handle() const { return impl_->native_handle(); }
+
 CastingDevice Device::as(DType dtype) const {
   if (!dtype.is_floating()) {
     throw TypeError(
@@ -42,8 +51,6 @@ std::string to_string(const Device& device) {
 std::ostream& operator<<(std::ostream& out, const Device& device) { return out << to_string(device); }
 
 Device cpu_device() { return Device(); }
-
-Device get_device() { return cpu_device(); }
 
 int num_threads() { return detail::num_threads(); }
 

@@ -17,6 +17,7 @@
 
 namespace sluice::detail {
 
+class CachingAllocator;
 class DeviceImpl;
 class TypedProgram;
 enum class CombineOp : std::uint8_t { sum, prod, max, min };
@@ -111,12 +112,19 @@ class DeviceImpl {
   virtual int id() const = 0;
   virtual std::string name() const = 0;
   virtual bool is_host() const = 0;  ///< whether Storage::data can be read by the CPU
+  virtual bool has_f64() const { return true; }
+  /// The vendor's handle of the device as a number, 0 where there is none.
+  virtual std::uint64_t native_handle() { return 0; }
+  /// What counts and keeps its memory, null if nothing does.
+  virtual CachingAllocator* allocator() { return nullptr; }
 
   /// A block with one reference. Throws OutOfMemory with asked and limit. `bytes` may be 0.
   virtual Storage* allocate(std::size_t bytes) = 0;
   virtual void free(Storage* storage) noexcept = 0;
   virtual void write(Storage& to, std::size_t offset, const void* from, std::size_t bytes) = 0;
   virtual void read(const Storage& from, std::size_t offset, void* to, std::size_t bytes) = 0;
+  /// Bytes of another device to the start of `to`; neither is the host. The default goes through host memory whole.
+  virtual void copy_from_device(Storage& to, const Storage& from, std::size_t from_offset, std::size_t bytes);
 
   virtual void map(const MapCall& call) = 0;
   virtual void reduce(const ReduceCall& call) = 0;

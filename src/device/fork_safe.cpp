@@ -30,13 +30,16 @@ void after_fork() {
 
 }  // namespace
 
+void watch_forks() { [[maybe_unused]] static const int kWatched = pthread_atfork(before_fork, after_fork, after_fork); }
+
 void hold_during_fork(std::mutex& mutex) {
+  watch_forks();
   const std::lock_guard lock(registry_mutex);
-  if (registered == 0) pthread_atfork(before_fork, after_fork, after_fork);
   assert(registered < registry.size());
   registry[registered++] = &mutex;
 }
 #else
+void watch_forks() {}
 void hold_during_fork(std::mutex&) {}
 #endif
 

@@ -30,7 +30,7 @@ std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + 
 
 // Huge pages make the first touch of a large block several times cheaper.
 void* allocate_large(std::size_t bytes) {
-  const bool is_huge = bytes >= 2 * kHugePage;
+  const bool is_huge = bytes >= kHugePage;
   void* memory = nullptr;
   if (posix_memalign(&memory, is_huge ? kHugePage : kPage, bytes) != 0) return nullptr;
 #if defined(MADV_HUGEPAGE)

@@ -1,4 +1,4 @@
-#include "src/data/atomic_file.hpp"
+#include "src/core/atomic_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

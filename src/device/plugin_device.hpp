@@ -1,0 +1,95 @@
+// A device behind a backend's table of C functions.
+//
+// Memory comes from a caching allocator of its own. A mutex guards the submission of work, not the waiting for it. A
+// device that was opened before a fork, or that its backend calls lost, throws DeviceLost from then on; what is freed
+// on it is forgotten without a call.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "src/device/allocator.hpp"
+#include "src/device/device_impl.hpp"
+#include "src/device/plugin_table.hpp"
+
+namespace sluice::detail {
+
+/// What `info` says, as the host keeps it.
+struct DeviceFacts {
+  std::uint32_t kind = SLUICE_KIND_OTHER;
+  std::uint32_t dialect = 0;
+  std::uint32_t features = 0;
+  std::uint64_t memory_bytes = 0;
+  std::string name, architecture, driver, card;
+};
+
+class PluginDevice final : public DeviceImpl {
+ public:
+  /// Opens device `number`. Throws what the backend's failure stands for. `table` must live for ever.
+  PluginDevice(const PluginTable& table, int number);
+
+  std::string_view backend() const override { return table_.name(); }
+  int id() const override { return number_; }
+  std::string name() const override { return facts_.name; }
+  bool is_host() const override { return false; }
+  bool has_f64() const override { return (facts_.features & SLUICE_FEATURE_F64) != 0; }
+  const DeviceFacts& facts() const { return facts_; }
+  /// Whether it may be called: neither lost nor opened before a fork, and the process is not ending.
+  bool is_alive() const noexcept;
+
+  Storage* allocate(std::size_t bytes) override;
+  void free(Storage* storage) noexcept override;
+  void write(Storage& to, std::size_t offset, const void* from, std::size_t bytes) override;
+  void read(const Storage& from, std::size_t offset, void* to, std::size_t bytes) override;
+  void copy_from_device(Storage& to, const Storage& from, std::size_t from_offset, std::size_t bytes) override;
+  std::uint64_t native_handle() override;
+  CachingAllocator* allocator() override { return is_alive() ? &allocator_ : nullptr; }
+
+  void map(const MapCall&) override { refuse("map"); }
+  void reduce(const ReduceCall&) override { refuse("reduce"); }
+  void softmax(const AxisCall&, SoftmaxKind) override { refuse("softmax"); }
+  void moments(const AxisCall&, const Operand&, std::int64_t) override { refuse("var"); }
+  void argreduce(const AxisCall&, bool) override { refuse("argmax"); }
+  void copy(const CopyCall&) override { refuse("copy"); }
+  void gather(const IndexCall&) override { refuse("gather"); }
+  void scatter_add(const IndexCall&) override { refuse("scatter_add"); }
+  void product(const ProductCall&) override { refuse("matmul"); }
+  void uniform(const Operand&, std::int64_t, RandomKey) override { refuse("rand"); }
+
+  /// Throws Unsupported with the compiler's log if the text does not compile. Kernels live as long as the process.
+  sluice_kernel* compile(const char* text, const char* entry);
+  void launch(sluice_kernel* kernel, std::uint32_t groups, std::uint32_t group_size,
+              std::span<const sluice_argument> arguments);
+  /// Asks the backend for its first call into vendor library k, in this very process.
+  PluginFailure probe_component(std::uint32_t k);
+
+ private:
+  struct Block;
+  class Pinned;
+
+  /// Throws DeviceLost unless the device may be called.
+  void check_alive(std::string_view operation) const;
+  [[noreturn]] void refuse(std::string_view operation) const;
+  std::string where(std::string_view operation) const;
+  /// Throws what the failure stands for, and remembers a loss.
+  void check(const PluginFailure& failure, std::string_view operation);
+  /// Calls a function of the table for this device, one call at a time.
+  template <class Function, class... Arguments>
+  PluginFailure submit(Function function, Arguments... arguments);
+  void* allocate_from_backend(std::size_t bytes) noexcept;
+  void free_to_backend(void* handle) noexcept;
+  void copy_through_host(Storage& to, const Storage& from, std::size_t from_offset, std::size_t bytes);
+
+  const PluginTable& table_;
+  const int number_;
+  const int generation_;  // of the process that opened it
+  sluice_device* device_ = nullptr;
+  DeviceFacts facts_;
+  std::mutex submission_;
+  std::atomic<bool> lost_{false};
+  CachingAllocator allocator_;
+};
+
+}  // namespace sluice::detail

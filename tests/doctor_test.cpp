@@ -1,0 +1,264 @@
+// `sluice doctor`.
+#ifdef SLUICE_TEST_COMMAND
+
+#include "command.hpp"
+
+namespace sluice::tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+// ---- Doctor.
+
+TEST_F(Command, NamesEveryBackendWithItsReasonWhereNothingIsThere) {
+  const json report = run_json({"doctor"});
+  const Ended text = run({"doctor"});
+  EXPECT_EQ(text.code, 0);
+  EXPECT_EQ(text.err, "");
+  EXPECT_EQ(fields(report), (std::set<std::string>{"ok", "version", "abi", "chosen", "chosen_reason", "preference",
+                                                   "cards", "backends", "refused", "problems"}));
+  EXPECT_EQ(report["ok"], true);
+  EXPECT_EQ(report["preference"], nullptr);
+  EXPECT_EQ(report["chosen"], "CPU");
+  ASSERT_EQ(report["backends"].size(), 5U);
+  const char* const names[] = {"CUDA", "AMDGPU", "Metal", "OpenCL", "CPU"};
+  for (std::size_t i = 0; i < 5; ++i) {
+    const json& backend = report["backends"][i];
+    EXPECT_EQ(backend["name"], names[i]);
+    EXPECT_TRUE(contains(text.out, std::string("\n") + names[i] + "\n")) << text.out;
+    for (const char* field : {"reason", "remedy"}) {
+      if (names[i] == std::string("CPU") && field == std::string("remedy")) continue;
+      ASSERT_TRUE(backend[field].is_string()) << names[i] << ' ' << field;
+      EXPECT_TRUE(contains(text.out, backend[field].get<std::string>())) << backend[field];
+    }
+    for (const char* step : {"loaded", "available", "functional", "chosen"}) EXPECT_EQ(backend[step], i == 4) << step;
+  }
+  EXPECT_TRUE(contains(text.out, "Everything that is there works."));
+}
+
+TEST_F(Command, SaysWhereAMissingPluginBelongs) {
+  unsetenv("SLUICE_BACKENDS");
+  const json backend = examine("OpenCL");
+  if (backend["found"]) GTEST_SKIP() << "a plug-in lies beside the library";
+  EXPECT_TRUE(contains(backend["reason"], "no file libsluice-opencl.so in ")) << backend["reason"];
+  EXPECT_TRUE(contains(backend["remedy"], "$SLUICE_BACKEND_PATH")) << backend["remedy"];
+}
+
+TEST_F(Command, ShowsWhatWorks) {
+  plug_in({"cuda", "virtual"});
+  const json cuda = examine("CUDA"), other = examine("Virtual");
+  for (const char* step : {"found", "loaded", "available", "functional"}) {
+    EXPECT_EQ(cuda[step], true) << step;
+    EXPECT_EQ(other[step], true) << step;
+  }
+  EXPECT_EQ(cuda["chosen"], true);
+  EXPECT_EQ(other["chosen"], false);
+  EXPECT_EQ(cuda["file"], plugin_path("cuda"));
+  ASSERT_EQ(cuda["devices"].size(), 2U);
+  EXPECT_EQ(cuda["devices"][0]["driver"], "1.0");
+  ASSERT_EQ(cuda["components"].size(), 2U);
+  EXPECT_EQ(cuda["components"][0]["name"], "cuBLAS");
+  EXPECT_EQ(cuda["components"][0]["functional"], true) << cuda["components"][0]["reason"];
+  EXPECT_EQ(cuda["components"][1]["name"], "cuDNN");
+  EXPECT_EQ(cuda["components"][1]["found"], false);
+  EXPECT_TRUE(contains(cuda["components"][1]["reason"], "libcuDNN.so.1"));
+}
+
+struct Ill {
+  const char* name;
+  const char* faults;
+  bool available;
+  int code;
+  const char* reason;
+  const char* remedy;
+};
+
+class IllBackend : public Command, public ::testing::WithParamInterface<Ill> {};
+
+TEST_P(IllBackend, IsDiagnosed) {
+  plug_in({"cuda"});
+  setenv("VIRTUAL_CUDA_COUNT", "1", 1);
+  setenv("VIRTUAL_CUDA_FAULTS", GetParam().faults, 1);
+  const json cuda = examine("CUDA", GetParam().code);
+  EXPECT_EQ(cuda["loaded"], true);
+  EXPECT_EQ(cuda["available"], GetParam().available);
+  EXPECT_EQ(cuda["functional"], false);
+  EXPECT_TRUE(contains(cuda["reason"], GetParam().reason)) << cuda["reason"];
+  EXPECT_TRUE(contains(cuda["remedy"], GetParam().remedy)) << cuda["remedy"];
+  const Ended text = run({"doctor"});
+  EXPECT_EQ(text.code, GetParam().code);
+  EXPECT_EQ(text.err, "") << "the report has it all";
+  EXPECT_EQ(contains(text.out, "\nproblems\n"), GetParam().code == 1) << text.out;
+  EXPECT_TRUE(contains(text.out, cuda["reason"].get<std::string>())) << text.out;
+  EXPECT_EQ(run_json({"doctor"}, GetParam().code)["problems"].empty(), GetParam().code == 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Command, IllBackend,
+    ::testing::Values(Ill{"NoDriver", "no-driver", false, 0, "libvirtualgpu", "install NVIDIA's driver"},
+                      Ill{"NoDevice", "no-device", false, 0, "sees no device", "nvidia-smi"},
+                      Ill{"OldDriver", "old-driver", false, 1, "too old", "update the driver"},
+                      Ill{"WrongNumbers", "launch:1", true, 1, "wrong numbers", "sluice backend CPU"},
+                      Ill{"NoCompiler", "compile:1", true, 1, "compile", "update the driver"},
+                      Ill{"NotOpened", "open:1", true, 1, "open", "update the driver"}),
+    [](const auto& ill) { return std::string(ill.param.name); });
+
+TEST_F(Command, NamesTheVariableThatMayHideDevices) {
+  plug_in({"cuda"});
+  setenv("VIRTUAL_CUDA_FAULTS", "no-device", 1);
+  setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+  const json cuda = examine("CUDA");
+  EXPECT_TRUE(contains(cuda["remedy"], "CUDA_VISIBLE_DEVICES (now \"-1\")")) << cuda["remedy"];
+}
+
+TEST_F(Command, OneBadDeviceOfTwoIsAProblem) {
+  plug_in({"cuda"});
+  setenv("VIRTUAL_CUDA_FAULTS", "launch:1", 1);
+  const json report = run_json({"doctor"}, 1);
+  EXPECT_EQ(report["chosen"], "CUDA device 1: Virtual GPU 1");
+  ASSERT_EQ(report["problems"].size(), 1U);
+  EXPECT_EQ(report["problems"][0]["subject"], "CUDA device 0");
+}
+
+TEST_F(Command, ARefusedPluginIsAProblem) {
+  const fs::path plugins = folder("plugins");
+  fs::create_directory(plugins);
+  std::ofstream(plugins / "libsluice-cuda.so") << "no library";
+  setenv("SLUICE_BACKEND_PATH", plugins.c_str(), 1);
+  setenv("SLUICE_BACKENDS", "cuda", 1);
+  const json cuda = examine("CUDA", 1);
+  EXPECT_EQ(cuda["found"], true);
+  EXPECT_EQ(cuda["loaded"], false);
+  const json report = run_json({"doctor"}, 1);
+  bool is_listed = false;
+  for (const json& refused : report["refused"])
+    is_listed |= refused["path"] == (plugins / "libsluice-cuda.so").string();
+  EXPECT_TRUE(is_listed) << report["refused"];
+  setenv("SLUICE_BACKENDS", "none", 1);
+  EXPECT_EQ(examine("CUDA", 0)["found"], true) << "what was left out on purpose is none";
+}
+
+TEST_F(Command, AFolderThatIsNotThereIsNoProblemAndOneThatIsRefusedIs) {
+  setenv("SLUICE_BACKEND_PATH", "/nowhere/at/all", 1);
+  const json absent = run_json({"doctor"});
+  EXPECT_EQ(absent["refused"].back()["path"], "/nowhere/at/all");
+  const std::string open = folder("open");
+  fs::create_directory(open);
+  fs::permissions(open, fs::perms::all);
+  setenv("SLUICE_BACKEND_PATH", open.c_str(), 1);
+  const json report = run_json({"doctor"}, 1);
+  EXPECT_EQ(report["problems"][0]["subject"], open);
+  EXPECT_TRUE(contains(report["problems"][0]["remedy"], "chmod o-w"));
+}
+
+TEST_F(Command, AVendorLibraryThatDoesHarmIsNoProblem) {
+  plug_in({"cuda"});
+  const std::tuple<const char*, const char*> cases[] = {
+      {"abort-probe", "aborted (signal 6)"}, {"hang-probe", "did not answer within 1 s"}, {"probe:1", "failed: "}};
+  setenv("SLUICE_PROBE_SECONDS", "1", 1);
+  for (const auto& [faults, words] : cases) {
+    fs::remove_all(folder("cache"));
+    setenv("VIRTUAL_CUDA_FAULTS", faults, 1);
+    const json cuda = examine("CUDA", 0);
+    EXPECT_EQ(cuda["functional"], true);
+    EXPECT_EQ(cuda["components"][0]["functional"], false);
+    EXPECT_TRUE(contains(cuda["components"][0]["reason"], words)) << cuda["components"][0]["reason"];
+    setenv("VIRTUAL_CUDA_FAULTS", "", 1);
+    EXPECT_TRUE(contains(run({"doctor"}).out, words)) << "the verdict stands in the next process";
+  }
+}
+
+// ---- The helper program, in a prefix.
+
+/// A prefix with the command and its library; what it says about cuBLAS.
+class Prefix : public Command {
+ protected:
+  Prefix() {
+    plug_in({"cuda"});
+    for (const char* part : {"bin", "lib", "libexec"}) fs::create_directories(path() / part);
+    fs::copy(SLUICE_TEST_COMMAND, path() / "bin" / "sluice");
+    const fs::path library = SLUICE_TEST_LIBRARY;
+    for (const auto& entry : fs::directory_iterator(library.parent_path())) {
+      if (entry.path().filename().string().starts_with("libsluice.")) fs::copy(entry.path(), path() / "lib");
+    }
+    setenv("LD_LIBRARY_PATH", (path() / "lib").c_str(), 1);
+  }
+  fs::path path() const { return folder("prefix"); }
+  fs::path helper() const { return path() / "libexec" / "sluice-probe"; }
+  void install_helper() {
+    fs::copy(fs::path(SLUICE_TEST_LIBRARY).parent_path() / "libexec" / "sluice-probe", helper());
+  }
+  json first_component() {
+    const Ended ended = run({"doctor", "--json"}, "", (path() / "bin" / "sluice").string());
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    const json report = json::parse(ended.out, nullptr, false);
+    return report["backends"][0]["components"][0];
+  }
+};
+
+TEST_F(Prefix, WithTheHelperTheLibraryIsUsed) {
+  install_helper();
+  EXPECT_EQ(first_component()["functional"], true) << first_component();
+}
+
+TEST_F(Prefix, WithoutTheHelperItIsNot) {
+  const json component = first_component();
+  EXPECT_EQ(component["functional"], false);
+  EXPECT_TRUE(contains(component["reason"], "is not installed")) << component;
+  EXPECT_TRUE(contains(component["reason"], helper().string())) << component;
+}
+
+TEST_F(Prefix, AHelperThatOthersMayWriteIsNotStarted) {
+  install_helper();
+  fs::permissions(helper(), fs::perms::others_write, fs::perm_options::add);
+  EXPECT_TRUE(contains(first_component()["reason"], "others may write")) << first_component();
+  fs::permissions(helper(), fs::perms::others_write, fs::perm_options::remove);
+  fs::permissions(helper().parent_path(), fs::perms::others_write, fs::perm_options::add);
+  EXPECT_TRUE(contains(first_component()["reason"], "others may write")) << first_component();
+}
+
+// ---- Preferences.
+
+TEST_F(Command, APreferenceThatCanBeFollowedIsFine) {
+  plug_in({"cuda", "opencl"});
+  ASSERT_EQ(run({"backend", "OpenCL"}).code, 0);
+  const json report = run_json({"doctor"});
+  EXPECT_EQ(report["preference"]["value"], "OpenCL");
+  EXPECT_EQ(report["preference"]["followed"], true);
+  EXPECT_TRUE(contains(report["preference"]["source"], "LocalPreferences.toml:2"));
+  EXPECT_EQ(report["chosen"], "OpenCL device 0: Virtual GPU 0");
+}
+
+TEST_F(Command, APreferenceThatCannotBeFollowedIsAProblem) {
+  plug_in({"cuda"});
+  for (const char* wish : {"OpenCL", "AMD", "Nonsense"}) {
+    std::ofstream("LocalPreferences.toml") << "[Sluice]\ngpu_backend = \"" << wish << "\"\n";
+    const json report = run_json({"doctor"}, 1);
+    EXPECT_EQ(report["preference"]["followed"], false);
+    EXPECT_EQ(report["chosen"], "CUDA device 0: Virtual GPU 0");
+    ASSERT_EQ(report["problems"].size(), 1U) << report["problems"];
+    EXPECT_TRUE(contains(report["problems"][0]["subject"], wish));
+    EXPECT_TRUE(contains(report["problems"][0]["remedy"], "LocalPreferences.toml:2"));
+  }
+  fs::remove("LocalPreferences.toml");
+  setenv("SLUICE_GPU_BACKEND", "OpenCL", 1);
+  EXPECT_TRUE(contains(run({"doctor"}).out, "unset SLUICE_GPU_BACKEND"));
+  setenv("SLUICE_GPU_BACKEND", "CPU", 1);
+  EXPECT_EQ(run({"doctor"}).code, 0) << "the CPU is always there";
+}
+
+TEST_F(Command, ABrokenPreferenceFileIsAProblem) {
+  std::ofstream("LocalPreferences.toml") << "[Sluice\n";
+  const json report = run_json({"doctor"}, 1);
+  EXPECT_EQ(report["preference"], nullptr);
+  ASSERT_EQ(report["problems"].size(), 1U);
+  EXPECT_TRUE(contains(report["problems"][0]["reason"], "LocalPreferences.toml:1")) << report["problems"];
+  const Ended shown = run({"backend"});
+  EXPECT_EQ(shown.code, 0);
+  EXPECT_TRUE(contains(shown.err, "LocalPreferences.toml:1")) << shown.err;
+}
+
+}  // namespace
+}  // namespace sluice::tests
+
+#endif

@@ -1,0 +1,17 @@
+# Completion of the `sluice` command for bash.
+_sluice() {
+  local word=${COMP_WORDS[COMP_CWORD]} command="" choices index
+  for ((index = 1; index < COMP_CWORD; ++index)); do
+    case ${COMP_WORDS[index]} in
+      devices | doctor | backend) command=${COMP_WORDS[index]} ;;
+    esac
+  done
+  case $command in
+    devices) choices="--json --require-gpu --help" ;;
+    doctor) choices="--json --help" ;;
+    backend) choices="CUDA AMDGPU Metal OpenCL CPU --clear --json --help" ;;
+    *) choices="devices doctor backend --help --version" ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")
+}
+complete -F _sluice sluice

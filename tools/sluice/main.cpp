@@ -1,0 +1,137 @@
+// The `sluice` command: what devices there are, why one cannot be used, and which backend is wished for.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+
+#include "sluice/backends.hpp"
+#include "sluice/error.hpp"
+#include "tools/sluice/commands.hpp"
+#include "tools/sluice/output.hpp"
+
+namespace sluice::command {
+namespace {
+
+constexpr const char* kFooter =
+    "Exit codes: 0 fine, 1 something was found or failed (see each command), 2 the command line makes no sense.\n"
+    "Examples:\n"
+    "  sluice doctor                  why is my GPU not used?\n"
+    "  sluice devices --require-gpu   in a script: go on only where there is a GPU\n";
+
+constexpr const char* kDevicesFooter =
+    "Exit codes: 0; with --require-gpu 1 if only the CPU can be used.\n"
+    "JSON: {\"chosen\", \"devices\": [{\"backend\", \"id\", \"name\", \"kind\", \"memory_bytes\", \"architecture\",\n"
+    "\"driver\", \"card\", \"functional\", \"reason\"}]}; what is not known is null.\n"
+    "Examples:\n"
+    "  sluice devices\n"
+    "  sluice devices --json | jq -r '.devices[] | select(.functional) | .name'\n";
+
+constexpr const char* kDoctorFooter =
+    "For each backend: found (a plug-in file is there), loaded (it was opened), available (its driver sees a device),\n"
+    "functional (a tiny kernel gave the right numbers). Vendors' libraries are tried in a process of their own.\n"
+    "Exit codes: 0 everything that is there works, and what is not there does not matter; 1 hardware is there but\n"
+    "cannot be used, a plug-in file is there but cannot be loaded, or a preference cannot be followed. A vendor's\n"
+    "library that does not work changes nothing: Sluice has kernels of its own.\n"
+    "JSON: {\"ok\", \"version\", \"abi\", \"chosen\", \"chosen_reason\", \"preference\": null or {\"value\", "
+    "\"source\",\n"
+    "\"followed\"}, \"cards\": null or [{\"vendor\", \"address\"}], \"backends\": [{\"name\", \"found\", \"loaded\",\n"
+    "\"available\", \"functional\", \"chosen\", \"file\", \"reason\", \"remedy\", \"devices\": [...as in sluice "
+    "devices,\n"
+    "with \"remedy\"], \"components\": [{\"name\", \"file\", \"version\", \"found\", \"functional\", \"reason\"}]}],\n"
+    "\"refused\": [{\"path\", \"reason\", \"remedy\"}], \"problems\": [{\"subject\", \"reason\", \"remedy\"}]}.\n"
+    "Examples:\n"
+    "  sluice doctor\n"
+    "  sluice doctor --json | jq '.problems'\n";
+
+constexpr const char* kBackendFooter =
+    "The preference is looked for in $SLUICE_GPU_BACKEND, in the nearest LocalPreferences.toml going up from the\n"
+    "working folder, and in $XDG_CONFIG_HOME/sluice/preferences.toml. NAME is written into LocalPreferences.toml, a\n"
+    "new one in the working folder if there is none; it takes effect at the next get_device().\n"
+    "Exit codes: 0; 1 if the file cannot be written; 2 if NAME is no backend.\n"
+    "JSON: {\"preference\", \"source\", \"changed\": file or null, \"messages\": [...]}.\n"
+    "Examples:\n"
+    "  sluice backend CPU       leave the GPU alone in this folder and below\n"
+    "  sluice backend --clear   choose automatically again\n";
+
+/// The name that was perhaps meant.
+std::string hint_for(const std::string& name) {
+  for (const std::string_view known : supported_devices()) {
+    if (lower(known) == lower(name) && known != name)
+      return " Names are exact: `sluice backend " + std::string(known) + "`.";
+  }
+  return " `sluice doctor` lists those that are there.";
+}
+
+/// What the command line asks for.
+struct Request {
+  DevicesOptions devices;
+  BackendOptions backend;
+  bool doctor_json = false;
+};
+
+void describe(CLI::App& app, Request& request) {
+  app.set_version_flag("--version", "sluice " SLUICE_VERSION_STRING);
+  app.require_subcommand(1);
+  app.footer(kFooter);
+
+  CLI::App* const devices = app.add_subcommand("devices", "List all devices, usable or not");
+  devices->add_flag("--json", request.devices.json, "Print JSON");
+  devices->add_flag("--require-gpu", request.devices.require_gpu, "Exit with 1 if only the CPU can be used");
+  devices->footer(kDevicesFooter);
+
+  CLI::App* const doctor = app.add_subcommand("doctor", "Say what works, what does not, why, and what to do");
+  doctor->add_flag("--json", request.doctor_json, "Print JSON");
+  doctor->footer(kDoctorFooter);
+
+  CLI::App* const backend = app.add_subcommand("backend", "Show, set or clear the preferred backend");
+  CLI::Option* const name =
+      backend->add_option("NAME", request.backend.name, "CUDA, AMDGPU, Metal, OpenCL, CPU, or that of a plug-in");
+  backend->add_flag("--clear", request.backend.clear, "Remove the preference from LocalPreferences.toml")
+      ->excludes(name);
+  backend->add_flag("--json", request.backend.json, "Print JSON");
+  backend->footer(kBackendFooter);
+}
+
+int refuse(const CLI::App& app, const CLI::ParseError& error, const char* first_word) {
+  const auto chosen = app.get_subcommands();
+  const std::string where = chosen.empty() ? "sluice" : "sluice " + chosen.front()->get_name();
+  std::string text = error.what();
+  if (chosen.empty() && first_word != nullptr && *first_word != '-') {
+    text = std::string("there is no command ") + first_word + "; there are devices, doctor and backend";
+  }
+  std::fprintf(stderr, "sluice: %s\n`%s --help` shows what can be asked.\n", text.c_str(), where.c_str());
+  return kUsage;
+}
+
+int run(int count, char** words) {
+  CLI::App app{"Sluice: what devices there are, why one cannot be used, and which backend is wished for.", "sluice"};
+  Request request;
+  describe(app, request);
+  try {
+    app.parse(count, words);
+  } catch (const CLI::ParseError& error) {
+    return error.get_exit_code() == 0 ? app.exit(error) : refuse(app, error, count > 1 ? words[1] : nullptr);
+  }
+  try {
+    if (app.got_subcommand("devices")) return show_devices(request.devices);
+    if (app.got_subcommand("doctor")) return diagnose(request.doctor_json);
+    return use_backend(request.backend);
+  } catch (const ArgumentError& error) {
+    std::fprintf(stderr, "sluice: %s%s\n", error.what(), hint_for(request.backend.name.value_or("")).c_str());
+    return kUsage;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::command
+
+int main(int count, char** words) {
+  // A reader that goes away is noticed at the write.
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return sluice::command::run(count, words);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sluice: %s\n", error.what());
+    return sluice::command::kFinding;
+  }
+}
