@@ -1,5 +1,6 @@
-# Installs a built Sluice to a scratch prefix, moves the prefix, builds the consumer against it and runs it.
-# cmake -DBUILD=<build folder> -DCONSUMER=<tests/consumer> -DSCRATCH=<folder> -DGENERATOR=<name> -P check.cmake
+# Installs a built Sluice to a scratch prefix, moves the prefix, builds the consumer against it and runs it. A plug-in in
+# the moved prefix is found from another working folder with an empty environment.
+# cmake -DBUILD=<build folder> -DCONSUMER=<tests/consumer> -DSCRATCH=<folder> -DGENERATOR=<name> -DPLUGIN=<file> -P check.cmake
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT status EQUAL 0)
@@ -15,3 +16,20 @@ run("${CMAKE_COMMAND}" -S "${CONSUMER}" -B "${SCRATCH}/build" -G "${GENERATOR}"
     "-DCMAKE_PREFIX_PATH=${SCRATCH}/moved" "-DCMAKE_CXX_COMPILER=${COMPILER}")
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/build")
 run("${SCRATCH}/build/consumer")
+
+# A training step opens no GPU software: none was installed, and none is looked for by the loader.
+execute_process(COMMAND "${CMAKE_COMMAND}" -E env LD_DEBUG=libs "${SCRATCH}/build/consumer" RESULT_VARIABLE status
+                OUTPUT_VARIABLE text ERROR_VARIABLE text)
+if(NOT status EQUAL 0 OR text MATCHES "libOpenCL|libcuda|libamdhip|libnvrtc|libclblast")
+  message(FATAL_ERROR "the consumer failed or opened GPU software (${status}):\n${text}")
+endif()
+
+file(GLOB library "${SCRATCH}/moved/lib*/libsluice.so" "${SCRATCH}/moved/lib/*/libsluice.so")
+cmake_path(GET library PARENT_PATH library_folder)
+file(COPY "${PLUGIN}" DESTINATION "${library_folder}/sluice")
+
+execute_process(COMMAND env -i "${SCRATCH}/moved/bin/sluice" devices --require-gpu
+                WORKING_DIRECTORY / RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
+if(NOT status EQUAL 0 OR NOT text MATCHES "CUDA")
+  message(FATAL_ERROR "the plug-in of a moved prefix is not found (${status}):\n${text}")
+endif()
