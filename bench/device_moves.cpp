@@ -1,8 +1,6 @@
 // What moving costs, on the virtual devices of the tests (memory of this machine behind the plug-in interface): the
 // first get_device() of a process, a model of 400 MB there and back beside a plain copy of its bytes, and a move of a
 // model that is there already.
-//
-//   device_moves [FOLDER OF THE VIRTUAL CUDA PLUG-IN]
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,13 +51,13 @@ static double first_get_device() {
   return 1e3 * seconds;
 }
 
-int main(int argc, char** argv) {
+int main() {
   std::printf("first get_device() without GPU software: %.2f ms (target 5)\n", first_get_device());
   setenv("VIRTUAL_GPU_POISON", "0", 0);
   setenv("VIRTUAL_GPU_PROMPT", "1", 0);
-  if (argc > 1) setenv("SLUICE_BACKEND_PATH", argv[1], 1);
+  setenv("SLUICE_BACKEND_PATH", SLUICE_BENCH_PLUGINS, 1);
   const Device device = get_device();
-  if (device == cpu_device()) return std::printf("no virtual device: give the folder of its plug-in\n"), 0;
+  if (device == cpu_device()) return std::printf("no virtual device: %s\n", why("CUDA").c_str()), 1;
 
   constexpr std::int64_t kTensors = 200, kElements = 500'000;
   constexpr std::size_t kBytes = kElements * 4;

@@ -87,6 +87,22 @@ function(sluice_find_torch result)
   endif()
 endfunction()
 
+# The virtual GPU of the tests as a plug-in of its own for a benchmark, which gets its folder as SLUICE_BENCH_PLUGINS.
+function(sluice_add_bench_backend program)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/simulated/virtual_*.cpp")
+  set(folder "${PROJECT_BINARY_DIR}/bench/plugins")
+  add_library(sluice_bench_backend MODULE ${sources})
+  sluice_set_flags(sluice_bench_backend)
+  target_include_directories(sluice_bench_backend PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(sluice_bench_backend PRIVATE SLUICE_VIRTUAL_NAME=CUDA
+                                                          SLUICE_VIRTUAL_DIALECT=SLUICE_DIALECT_CUDA)
+  target_link_libraries(sluice_bench_backend PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+  set_target_properties(sluice_bench_backend PROPERTIES OUTPUT_NAME sluice-cuda PREFIX lib
+                                                        LIBRARY_OUTPUT_DIRECTORY "${folder}")
+  add_dependencies(${program} sluice_bench_backend)
+  target_compile_definitions(${program} PRIVATE SLUICE_BENCH_PLUGINS="${folder}")
+endfunction()
+
 # All bench/*_bench.cpp together are sluice_bench; every other file there is a program of its own. The target bench_all
 # stands for all that can be built here.
 function(sluice_add_benchmarks)
@@ -112,6 +128,9 @@ function(sluice_add_benchmarks)
     add_dependencies(bench_all ${name})
     if(name MATCHES "libtorch")
       target_link_libraries(${name} PRIVATE ${torch})
+    endif()
+    if(name STREQUAL device_moves)
+      sluice_add_bench_backend(${name})
     endif()
   endforeach()
 endfunction()

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Runs the benchmarks that were built in the given folder: the micro benchmarks, then the table against libtorch, which
+# Runs the benchmarks that were built in the given folder: the micro benchmarks, moves, then the table against libtorch, which
 # gets the other arguments.
 set -euo pipefail
 folder=$1
 shift
 if [ -x "$folder/sluice_bench" ]; then
   "$folder/sluice_bench"
+fi
+if [ -x "$folder/device_moves" ]; then
+  "$folder/device_moves"
 fi
 if [ -x "$folder/compare_libtorch" ]; then
   "$folder/compare_libtorch" "$@"
