@@ -64,6 +64,8 @@ class CachingAllocator {
   /// has been emptied in vain.
   Block* allocate(std::size_t bytes);
   void free(Block* block) noexcept;
+  /// For a block of a device that is gone: frees what describes it, takes no lock and makes no call.
+  static void forget(Block* block) noexcept { delete block; }
   /// Gives all kept blocks back to the device.
   void empty_cache() noexcept;
   /// Bounds what is in use and cached together. Blocks in use stay, even if they are more.

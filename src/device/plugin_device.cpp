@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sluice/error.hpp"
+#include "src/device/plugin_columns.hpp"
 #include "src/device/process_state.hpp"
 
 namespace sluice::detail {
@@ -83,12 +84,6 @@ void PluginDevice::check(const PluginFailure& failure, std::string_view operatio
   raise(failure, where(operation));
 }
 
-void PluginDevice::refuse(std::string_view operation) const {
-  throw Unsupported(where(operation) +
-                    ": computing on plug-in devices is not there yet; move the tensor to the CPU, "
-                    "x | cpu_device()");
-}
-
 template <class Function, class... Arguments>
 PluginFailure PluginDevice::submit(Function function, Arguments... arguments) {
   const std::lock_guard lock(submission_);
@@ -127,7 +122,10 @@ Storage* PluginDevice::allocate(std::size_t bytes) {
 // After a fork the allocator's lock may be held for ever by a thread that is not here.
 void PluginDevice::free(Storage* storage) noexcept {
   auto* const block = reinterpret_cast<Block*>(storage);
-  if (block->block != nullptr && is_alive()) allocator_.free(block->block);
+  if (block->block != nullptr) {
+    if (is_alive()) allocator_.free(block->block);
+    else CachingAllocator::forget(block->block);
+  }
   delete block;
 }
 

@@ -49,14 +49,14 @@ class PluginDevice final : public DeviceImpl {
 
   void map(const MapCall&) override { refuse("map"); }
   void reduce(const ReduceCall&) override { refuse("reduce"); }
-  void softmax(const AxisCall&, SoftmaxKind) override { refuse("softmax"); }
-  void moments(const AxisCall&, const Operand&, std::int64_t) override { refuse("var"); }
-  void argreduce(const AxisCall&, bool) override { refuse("argmax"); }
+  void softmax(const AxisCall&) override { refuse("softmax"); }
+  void moments(const AxisCall&) override { refuse("var"); }
+  void argreduce(const AxisCall&) override { refuse("argmax"); }
   void copy(const CopyCall&) override { refuse("copy"); }
   void gather(const IndexCall&) override { refuse("gather"); }
   void scatter_add(const IndexCall&) override { refuse("scatter_add"); }
   void product(const ProductCall&) override { refuse("matmul"); }
-  void uniform(const Operand&, std::int64_t, RandomKey) override { refuse("rand"); }
+  void uniform(const Operand& output, std::int64_t count, RandomKey key) override;
 
   /// Throws Unsupported with the compiler's log if the text does not compile. Kernels live as long as the process.
   sluice_kernel* compile(const char* text, const char* entry);
@@ -71,7 +71,6 @@ class PluginDevice final : public DeviceImpl {
 
   /// Throws DeviceLost unless the device may be called.
   void check_alive(std::string_view operation) const;
-  [[noreturn]] void refuse(std::string_view operation) const;
   std::string where(std::string_view operation) const;
   /// Throws what the failure stands for, and remembers a loss.
   void check(const PluginFailure& failure, std::string_view operation);
