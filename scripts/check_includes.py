@@ -2,8 +2,8 @@
 """Who may include whom.
 
 Public headers form an order and include only headers to their left; src/device reaches no higher than `expr`; public
-headers include neither src/ nor anything outside the standard library; kernels include only their dialect; backends include
-only backend.h and backends/common; examples include no internals.
+headers include neither src/ nor anything outside the standard library; kernels include only their dialect (Metal's also
+its standard library); backends include only backend.h, backends/common and their own folder; examples include no internals.
 """
 
 import pathlib
@@ -42,7 +42,7 @@ ORDER = [
 ]
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}
 DEVICE_CEILING = "expr"
-KERNEL_MAY_INCLUDE = {"dialect.h"}
+KERNEL_MAY_INCLUDE = {"dialect.h", "metal_stdlib"}
 
 
 def included(path):
@@ -91,9 +91,10 @@ def kernel_faults(path, number, name, angled):
 
 
 def backend_faults(path, number, name, angled):
-    ours = name == "sluice/backend.h" or name.startswith("backends/common/")
+    own = path.relative_to(ROOT).parent.as_posix() + "/"
+    ours = name == "sluice/backend.h" or name.startswith(("backends/common/", own))
     if not ours and not (angled and is_standard(name)):
-        yield f"a backend includes {name}; it may include sluice/backend.h and backends/common/ only"
+        yield f"a backend includes {name}; it may include sluice/backend.h, backends/common/ and its own folder only"
 
 
 def example_faults(path, number, name, angled):

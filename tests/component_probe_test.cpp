@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <ostream>
 
 namespace sluice::detail {
 namespace {
@@ -36,6 +37,8 @@ struct Ending {
   ProbeVerdict verdict;
   const char* text;
 };
+
+void PrintTo(const Ending& ending, std::ostream* out) { *out << ending.name; }
 
 class ProbeEnding : public ::testing::TestWithParam<Ending> {};
 

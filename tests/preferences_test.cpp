@@ -429,7 +429,7 @@ TEST_F(Preferences, TwoWritersLeaveAValidFile) {
   for (const std::string name : {"AMDGPU", "Metal"}) {
     writers.push_back(fork());
     if (writers.back() != 0) continue;
-    alarm(120);
+    alarm(250);
     for (int i = 0; i < 200; ++i) store_gpu_backend(i % 2 == 0 ? name : "CUDA");
     _exit(0);
   }

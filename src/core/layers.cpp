@@ -44,7 +44,8 @@ namespace sluice::inline v0 {
 
 // ---- Dense
 
-Dense::Dense(Size in, Size out, Activation activation_, const DenseOptions& options) : activation(std::move(activation_)) {
+Dense::Dense(Size in, Size out, Activation activation_, const DenseOptions& options)
+    : activation(std::move(activation_)) {
   detail::check_sizes("Dense", in.value, out.value);
   weight = options.init({out.value, in.value});
   if (options.bias) bias = zeros({out.value}, weight.dtype(), weight.device());

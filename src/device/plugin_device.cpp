@@ -10,6 +10,12 @@
 
 #include "sluice/error.hpp"
 #include "src/device/plugin_columns.hpp"
+#include "src/device/plugin_copy.hpp"
+#include "src/device/plugin_index.hpp"
+#include "src/device/plugin_map.hpp"
+#include "src/device/plugin_product.hpp"
+#include "src/device/plugin_random.hpp"
+#include "src/device/plugin_reduce.hpp"
 #include "src/device/process_state.hpp"
 
 namespace sluice::detail {
@@ -218,6 +224,56 @@ void PluginDevice::copy_through_host(Storage& to, const Storage& from, std::size
 }
 
 // ---- Operations.
+
+void PluginDevice::map(const MapCall& call) {
+  check_alive("map");
+  plugin_map(*this, call);
+}
+
+void PluginDevice::reduce(const ReduceCall& call) {
+  check_alive("reduce");
+  plugin_reduce(*this, call);
+}
+
+void PluginDevice::copy(const CopyCall& call) {
+  check_alive("copy");
+  plugin_copy(*this, call);
+}
+
+void PluginDevice::softmax(const AxisCall& call, SoftmaxKind kind) {
+  check_alive("softmax");
+  plugin_softmax(*this, call, kind);
+}
+
+void PluginDevice::moments(const AxisCall& call, const Operand& variance, std::int64_t correction) {
+  check_alive("var");
+  plugin_moments(*this, call, variance, correction);
+}
+
+void PluginDevice::argreduce(const AxisCall& call, bool greatest) {
+  check_alive(greatest ? "argmax" : "argmin");
+  plugin_argreduce(*this, call, greatest);
+}
+
+void PluginDevice::gather(const IndexCall& call) {
+  check_alive("gather");
+  plugin_gather(*this, call);
+}
+
+void PluginDevice::scatter_add(const IndexCall& call) {
+  check_alive("scatter_add");
+  plugin_scatter_add(*this, call);
+}
+
+void PluginDevice::product(const ProductCall& call) {
+  check_alive("matmul");
+  plugin_product(*this, call);
+}
+
+void PluginDevice::uniform(const Operand& output, std::int64_t count, RandomKey key) {
+  check_alive("rand");
+  plugin_uniform(*this, output, count, key);
+}
 
 // ---- The rest.
 

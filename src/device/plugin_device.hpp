@@ -12,6 +12,7 @@
 
 #include "src/device/allocator.hpp"
 #include "src/device/device_impl.hpp"
+#include "src/device/kernel_cache.hpp"
 #include "src/device/plugin_table.hpp"
 
 namespace sluice::detail {
@@ -47,17 +48,18 @@ class PluginDevice final : public DeviceImpl {
   std::uint64_t native_handle() override;
   CachingAllocator* allocator() override { return is_alive() ? &allocator_ : nullptr; }
 
-  void map(const MapCall&) override { refuse("map"); }
-  void reduce(const ReduceCall&) override { refuse("reduce"); }
-  void softmax(const AxisCall&) override { refuse("softmax"); }
-  void moments(const AxisCall&) override { refuse("var"); }
-  void argreduce(const AxisCall&) override { refuse("argmax"); }
-  void copy(const CopyCall&) override { refuse("copy"); }
-  void gather(const IndexCall&) override { refuse("gather"); }
-  void scatter_add(const IndexCall&) override { refuse("scatter_add"); }
-  void product(const ProductCall&) override { refuse("matmul"); }
+  void map(const MapCall& call) override;
+  void reduce(const ReduceCall& call) override;
+  void softmax(const AxisCall& call, SoftmaxKind kind) override;
+  void moments(const AxisCall& call, const Operand& variance, std::int64_t correction) override;
+  void argreduce(const AxisCall& call, bool greatest) override;
+  void copy(const CopyCall& call) override;
+  void gather(const IndexCall& call) override;
+  void scatter_add(const IndexCall& call) override;
+  void product(const ProductCall& call) override;
   void uniform(const Operand& output, std::int64_t count, RandomKey key) override;
 
+  KernelCache& kernels() { return kernels_; }
   /// Throws Unsupported with the compiler's log if the text does not compile. Kernels live as long as the process.
   sluice_kernel* compile(const char* text, const char* entry);
   void launch(sluice_kernel* kernel, std::uint32_t groups, std::uint32_t group_size,
@@ -89,6 +91,7 @@ class PluginDevice final : public DeviceImpl {
   std::mutex submission_;
   std::atomic<bool> lost_{false};
   CachingAllocator allocator_;
+  KernelCache kernels_;
 };
 
 }  // namespace sluice::detail

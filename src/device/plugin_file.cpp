@@ -103,7 +103,8 @@ std::vector<PluginFolder> plugin_folders() {
   for (const fs::path& folder : {fs::path(own), fs::path(own) / "sluice", prefix / "lib" / "sluice"}) {
     std::error_code error;
     const std::string path = folder.string();
-    const bool known = std::any_of(folders.begin(), folders.end(), [&](const auto& f) { return f.path == path; });
+    const bool known =
+        std::any_of(folders.begin(), folders.end(), [&](const auto& f) { return f.path == path && f.problem.empty(); });
     if (!known && fs::is_directory(folder, error)) folders.push_back({path, distrust(path)});
   }
   return folders;

@@ -1,0 +1,57 @@
+// One launch of a kernel: its blocks of memory in order, then its struct of numbers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/device/kernel_text.hpp"
+#include "src/device/kernel_values.hpp"
+#include "src/device/plugin_device.hpp"
+
+namespace sluice::detail {
+
+/// How kernels are written for a device.
+KernelTarget kernel_target(const PluginDevice& device);
+
+/// Whether a walk over `space` needs 64-bit indices, offsets aside.
+bool needs_wide_index(const Shape& space, std::span<const Operand> operands);
+
+/// Groups for so many items of a kernel that goes on in steps of all its items.
+std::uint32_t groups_for(std::int64_t items);
+
+/// Makes a key of bytes: put(key, rank) and so on.
+template <class T>
+void put(std::string& key, const T& value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+class KernelCall {
+ public:
+  explicit KernelCall(PluginDevice& device) : device_(device) {}
+  void add(const Storage& block);
+  void add(const Operand& operand) { add(*operand.storage); }
+  /// Throws Unsupported, naming `operation`, if a device could not take as many arguments.
+  void launch(sluice_kernel* kernel, std::uint32_t groups, KernelValues& values);
+  void require_room(std::string_view operation, KernelValues& values) const;
+
+ private:
+  PluginDevice& device_;
+  std::vector<sluice_argument> arguments_;
+};
+
+/// A block of a device's memory that goes with the scope. Work that is queued may still use it: memory is used again
+/// in the order of the queue.
+class DeviceScratch {
+ public:
+  DeviceScratch(DeviceImpl& device, std::size_t bytes) : device_(device), storage_(device.allocate(bytes)) {}
+  ~DeviceScratch() { device_.free(storage_); }
+  DeviceScratch(const DeviceScratch&) = delete;
+  DeviceScratch& operator=(const DeviceScratch&) = delete;
+  Storage& operator*() const { return *storage_; }
+
+ private:
+  DeviceImpl& device_;
+  Storage* storage_;
+};
+
+}  // namespace sluice::detail

@@ -1,0 +1,11 @@
+// Matrix products on plug-in devices, by a kernel of our own.
+#pragma once
+
+#include "src/device/plugin_device.hpp"
+
+namespace sluice::detail {
+
+/// Sums of f16, bf16 and f32 are f32; integers wrap.
+void plugin_product(PluginDevice& device, const ProductCall& call);
+
+}  // namespace sluice::detail

@@ -1,0 +1,73 @@
+// The OpenCL device of this machine, for tests that compare it with the CPU. PoCL is enough.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "sluice/sluice.hpp"
+
+namespace sluice::tests {
+
+/// Skips where there is no OpenCL device. The plug-in lies where the build puts it.
+class OpenClDevice : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..", 0);
+    if (!functional("OpenCL")) GTEST_SKIP() << why("OpenCL");
+    device = get_device("OpenCL");
+  }
+  Device device = cpu_device();
+
+  /// Expects f to give the same on the device as on the CPU, within `tolerance` relative to each value and `absolute`.
+  template <class F, class... X>
+  void expect_same(const std::string& what, double tolerance, double absolute, F&& f, const X&... x) {
+    const Tensor expected = f(x...);
+    const Tensor there = f((x | device)...);
+    EXPECT_EQ(there.device(), device) << what;
+    expect_close(what, tolerance, absolute, there | cpu_device(), expected);
+  }
+
+  static void expect_close(const std::string& what, double tolerance, double absolute, const Tensor& got,
+                           const Tensor& expected) {
+    ASSERT_EQ(got.dtype(), expected.dtype()) << what;
+    ASSERT_EQ(got.shape(), expected.shape()) << what;
+    if (!got.dtype().is_floating()) {
+      const auto a = cast(got, i64).to_vector<std::int64_t>(), b = cast(expected, i64).to_vector<std::int64_t>();
+      for (std::size_t i = 0; i < a.size(); ++i) ASSERT_EQ(a[i], b[i]) << what << ", element " << i;
+      return;
+    }
+    const auto a = cast(got, f64).to_vector<double>(), b = cast(expected, f64).to_vector<double>();
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (std::isnan(b[i])) {
+        ASSERT_TRUE(std::isnan(a[i])) << what << ", element " << i << ": " << a[i];
+      } else if (a[i] != b[i]) {
+        ASSERT_LE(std::fabs(a[i] - b[i]), tolerance * std::fabs(b[i]) + absolute)
+            << what << ", element " << i << ": " << a[i] << ", not " << b[i];
+      }
+    }
+  }
+};
+
+inline constexpr DType kAllTypes[] = {boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64};
+inline constexpr DType kFloatingTypes[] = {f16, bf16, f32, f64};
+
+/// Numbers between low and high, as integers if the type is one.
+inline Tensor numbers(const Shape& shape, DType dtype, double low, double high, std::uint64_t seed) {
+  const Tensor unit = rand(shape, f64, {seed, 0});
+  if (dtype == boolean) return unit < 0.5;
+  const Tensor scaled = unit * (high - low) + low;
+  return cast(dtype.is_floating() ? scaled : round(scaled), dtype);
+}
+
+/// One unit in the last place, relative, of what is stored in a type.
+inline double unit_of(DType dtype) {
+  if (dtype == f16) return 0x1p-10;
+  if (dtype == bf16) return 0x1p-7;
+  return dtype == f32 ? 0x1p-23 : dtype == f64 ? 0x1p-46 : 0;  // doubles are added in another order
+}
+
+}  // namespace sluice::tests
