@@ -283,8 +283,8 @@ TEST(Text, UsesWideIndicesOnlyWhereTheyAreNeeded) {
   zeros({3}, u8, device) + 1;
   const std::size_t narrow = recorded_texts.size();
   for (const std::string& text : recorded_texts) EXPECT_NE(text.find("typedef k_u32 k_index"), std::string::npos);
-  const Tensor large = detail::empty({(std::int64_t{1} << 31) + 5}, u8, device.impl());
-  detail::run_map1(detail::identity_program(), {}, std::array{large});
+  std::array inputs{detail::empty({(std::int64_t{1} << 31) + 5}, u8, device.impl())};
+  detail::run_map1(detail::identity_program(), {}, inputs);
   ASSERT_GT(recorded_texts.size(), narrow);
   EXPECT_NE(recorded_texts.back().find("typedef k_u64 k_index"), std::string::npos);
 }
