@@ -8,6 +8,7 @@
 #include "sluice/backend.h"
 #include "tools/sluice/output.hpp"
 #include "tools/sluice/remedies.hpp"
+#include "tools/sluice/trial.hpp"
 
 namespace sluice::command {
 namespace {
@@ -36,6 +37,7 @@ bool is_left_out(const RefusedFile& refused) { return refused.reason.starts_with
 class Doctor {
  public:
   Diagnosis run() {
+    crashes_ = leave_out_crashes();
     {
       const Messages messages;
       result_.report = get_device_report();
@@ -56,6 +58,11 @@ class Doctor {
     finding.facts = backend;
     finding.found = backend.loaded || refusal_of(backend.name) != nullptr;
     finding.trouble = trouble_of(finding);
+    if (const Crash* const crash = crash_of(backend.name); crash != nullptr) {
+      finding.trouble = Trouble::crash;
+      finding.facts.loaded = true;
+      finding.facts.reason = "its driver " + crash->reason;
+    }
     finding.remedy = remedy_for(finding, result_.cards);
     for (const DeviceReport& device : backend.devices) {
       finding.devices.push_back({device, device.functional ? std::string() : remedy_for_device(backend.name)});
@@ -63,12 +70,19 @@ class Doctor {
       result_.problems.push_back(
           {backend.name + " device " + std::to_string(device.id), device.reason, finding.devices.back().remedy});
     }
-    if (finding.trouble == Trouble::bad_driver) {
-      result_.problems.push_back({backend.name, backend.reason, finding.remedy});
+    if (finding.trouble == Trouble::bad_driver || finding.trouble == Trouble::crash) {
+      result_.problems.push_back({backend.name, finding.facts.reason, finding.remedy});
     }
     for (const ComponentReport& component : backend.components)
       finding.components.push_back(try_out(backend, component));
     result_.backends.push_back(std::move(finding));
+  }
+
+  const Crash* crash_of(const std::string& backend) const {
+    for (const Crash& crash : crashes_) {
+      if (crash.plugin == lower(backend)) return &crash;
+    }
+    return nullptr;
   }
 
   const RefusedFile* refusal_of(const std::string& backend) const {
@@ -108,6 +122,12 @@ class Doctor {
   }
 
   void look_at(const RefusedFile& refused) {
+    // Left out by ourselves; what is to be said stands elsewhere, unless no backend is known by that name.
+    for (const Crash& crash : crashes_) {
+      if (!is_left_out(refused) || !is_file_of(refused.path, crash.plugin)) continue;
+      if (!is_known(crash.plugin)) add_unknown_crash(refused.path, crash);
+      return;
+    }
     result_.refused.push_back({refused, remedy_for_refusal(refused)});
     // A name that leads nowhere, a second file of a loaded backend and a file that the user left out do no harm.
     std::error_code error;
@@ -119,7 +139,19 @@ class Doctor {
     result_.problems.push_back({refused.path, refused.reason, result_.refused.back().remedy});
   }
 
+  bool is_known(const std::string& plugin) const {
+    return std::any_of(result_.backends.begin(), result_.backends.end(),
+                       [&](const BackendFinding& backend) { return lower(backend.facts.name) == plugin; });
+  }
+
+  void add_unknown_crash(const std::string& path, const Crash& crash) {
+    const std::string reason = "its driver " + crash.reason, remedy = remedy_for_crash(crash.plugin);
+    result_.refused.push_back({{path, reason}, remedy});
+    result_.problems.push_back({path, reason, remedy});
+  }
+
   Diagnosis result_;
+  std::vector<Crash> crashes_;
 };
 
 }  // namespace

@@ -16,6 +16,7 @@ enum class Trouble : std::uint8_t {
   none,
   no_file,
   refused_file,
+  crash,  // its driver ends the process, or never answers
   no_driver,
   bad_driver,
   no_device,

@@ -92,6 +92,7 @@ std::string remedy_for(const BackendFinding& backend, const std::optional<std::v
     case Trouble::refused_file: return "see the file under \"not used\"";
     case Trouble::bad_driver: return "update the driver" + check_first(advice);
     case Trouble::bad_device: return remedy_for_device(name);
+    case Trouble::crash: return remedy_for_crash(name);
     default: break;
   }
 #if !defined(__APPLE__)
@@ -104,6 +105,11 @@ std::string remedy_for(const BackendFinding& backend, const std::optional<std::v
   if (backend.trouble == Trouble::no_file) return condition + where_to_put_the_file(name);
   if (backend.trouble == Trouble::no_driver) return condition + std::string(advice.install);
   return condition + make_devices_visible(advice);
+}
+
+std::string remedy_for_crash(const std::string& backend) {
+  return "update the driver" + check_first(advice_for(backend)) +
+         "; until then name the other plug-ins in $SLUICE_BACKENDS (a comma list), which leaves this one alone";
 }
 
 std::string remedy_for_device(const std::string& backend) {

@@ -11,6 +11,8 @@ namespace sluice::command {
 
 /// For a backend with that trouble; empty if there is none.
 std::string remedy_for(const BackendFinding& backend, const std::optional<std::vector<Card>>& cards);
+/// For a backend whose driver ends the process.
+std::string remedy_for_crash(const std::string& backend);
 /// For a device that was opened or not, and cannot be used.
 std::string remedy_for_device(const std::string& backend);
 /// For a file or folder that was not used.
