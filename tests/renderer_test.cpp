@@ -232,6 +232,7 @@ TEST(OnOpenCl, KernelsCompileAsOpenClC12) {
       std::ofstream(file) << texts[i];
       const std::string command =
           "clang -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -Werror -Wno-unused-function "
+          "-Wno-tautological-compare "
           "-fsyntax-only " +
           std::string(has_f64 ? "" : "-Wdouble-promotion ") + file + " > " + log + " 2>&1";
       const int status = std::system(command.c_str());
@@ -244,10 +245,28 @@ TEST(OnOpenCl, KernelsCompileAsOpenClC12) {
 
 // ---- What the texts say.
 
+/// The text as the preprocessor leaves it where SLUICE_F64 is not defined, as far as that name goes.
+std::string without_f64(const std::string& text) {
+  std::istringstream lines(text);
+  std::string result;
+  int depth = 0;  // of conditions inside the one that is left out; 0 is outside
+  for (std::string line; std::getline(lines, line);) {
+    if (depth > 0) {
+      if (line.starts_with("#if")) ++depth;
+      if (line.starts_with("#endif") || (depth == 1 && line.starts_with("#else"))) --depth;
+    } else if (line.starts_with("#ifdef SLUICE_F64")) {
+      depth = 1;
+    } else {
+      result += line + '\n';
+    }
+  }
+  return result;
+}
+
 TEST(Text, HasNoDoubleWhereThereIsNone) {
   for (const std::uint32_t dialect : {SLUICE_DIALECT_OPENCL, SLUICE_DIALECT_METAL}) {
     for (const std::string& text : texts_of_everything(dialect, false)) {
-      EXPECT_EQ(part_of(text, "typedef struct {\n").find("double"), std::string::npos) << text;
+      EXPECT_EQ(without_f64(text).find("double "), std::string::npos) << text;
       EXPECT_EQ(text.find("#define SLUICE_F64"), std::string::npos);
     }
   }
