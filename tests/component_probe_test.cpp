@@ -110,7 +110,10 @@ TEST(ComponentProbe, AHangWithClosedOutputIsEnded) {
 }
 
 TEST(ComponentProbe, AHangThatNeverStopsTalkingIsEnded) {
-  EXPECT_EQ(run_script("exec yes again", 1), (ProbeVerdict{End::timed_out, 1, "again"}));
+  const ProbeVerdict verdict = run_script("exec yes again", 1);
+  EXPECT_EQ(verdict.end, End::timed_out);
+  EXPECT_EQ(verdict.number, 1);
+  EXPECT_TRUE(std::string_view("again").starts_with(verdict.text)) << verdict.text << ": the last line may be cut";
   expect_no_child();
 }
 

@@ -97,6 +97,31 @@ INSTANTIATE_TEST_SUITE_P(
                       Ill{"NotOpened", "open:1", true, 1, "open", "update the driver"}),
     [](const auto& ill) { return std::string(ill.param.name); });
 
+TEST_F(Command, ADriverThatNeverAnswersIsFoundOut) {
+  plug_in({"cuda", "opencl", "virtual"});
+  setenv("SLUICE_DOCTOR_SECONDS", "2", 1);
+  setenv("VIRTUAL_CUDA_FAULTS", "slow-open:600000", 1);
+  const json report = run_json({"doctor"}, 1);
+  const json& cuda = report["backends"][0];
+  EXPECT_EQ(cuda["name"], "CUDA");
+  EXPECT_EQ(cuda["reason"], "its driver did not answer within 2 s");
+  EXPECT_EQ(cuda["available"], false);
+  EXPECT_TRUE(contains(cuda["remedy"], "$SLUICE_BACKENDS")) << cuda["remedy"];
+  ASSERT_EQ(report["problems"].size(), 1U) << report["problems"];
+  EXPECT_EQ(report["problems"][0]["subject"], "CUDA");
+  EXPECT_EQ(report["chosen"], "OpenCL device 0: Virtual GPU 0") << "the others are examined";
+}
+
+TEST_F(Command, APluginThatNeverAnswersIsFoundOutByItsFile) {
+  plug_in({"virtual"});
+  setenv("SLUICE_DOCTOR_SECONDS", "2", 1);
+  setenv("VIRTUAL_GPU_FAULTS", "slow-open:600000", 1);
+  const json report = run_json({"doctor"}, 1);
+  ASSERT_EQ(report["problems"].size(), 1U) << report["problems"];
+  EXPECT_EQ(report["problems"][0]["subject"], plugin_path("virtual"));
+  EXPECT_TRUE(contains(run({"doctor"}).out, "did not answer within 2 s"));
+}
+
 TEST_F(Command, NamesTheVariableThatMayHideDevices) {
   plug_in({"cuda"});
   setenv("VIRTUAL_CUDA_FAULTS", "no-device", 1);

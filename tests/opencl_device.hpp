@@ -67,7 +67,11 @@ inline Tensor numbers(const Shape& shape, DType dtype, double low, double high, 
 inline double unit_of(DType dtype) {
   if (dtype == f16) return 0x1p-10;
   if (dtype == bf16) return 0x1p-7;
-  return dtype == f32 ? 0x1p-23 : dtype == f64 ? 0x1p-46 : 0;  // doubles are added in another order
+  return dtype == f32 ? 0x1p-23 : dtype == f64 ? 0x1p-52 : 0;
 }
+
+/// What combining many values in another order may change, relative: sums of doubles are plain, all others are kept
+/// with more digits than they are stored with.
+inline double order_of(DType dtype, double units) { return dtype == f64 ? 1e-13 : units * unit_of(dtype); }
 
 }  // namespace sluice::tests

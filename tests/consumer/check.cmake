@@ -28,7 +28,8 @@ file(GLOB library "${SCRATCH}/moved/lib*/libsluice.so" "${SCRATCH}/moved/lib/*/l
 cmake_path(GET library PARENT_PATH library_folder)
 file(COPY "${PLUGIN}" DESTINATION "${library_folder}/sluice")
 
-execute_process(COMMAND env -i "${SCRATCH}/moved/bin/sluice" devices --require-gpu
+# Nothing but PATH, which PoCL's compiler needs.
+execute_process(COMMAND env -i "PATH=$ENV{PATH}" "${SCRATCH}/moved/bin/sluice" devices --require-gpu
                 WORKING_DIRECTORY / RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
 if(NOT status EQUAL 0 OR NOT text MATCHES "CUDA")
   message(FATAL_ERROR "the plug-in of a moved prefix is not found (${status}):\n${text}")
