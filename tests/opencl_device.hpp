@@ -52,6 +52,8 @@ class OpenClDevice : public ::testing::Test {
   }
 };
 
+inline std::string name_of(DType dtype) { return std::string(dtype.name()); }
+
 inline constexpr DType kAllTypes[] = {boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64};
 inline constexpr DType kFloatingTypes[] = {f16, bf16, f32, f64};
 

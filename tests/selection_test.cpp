@@ -89,6 +89,7 @@ TEST_F(Selection, AnotherPluginComesAfterTheKnownOnes) {
 }
 
 struct Broken {
+  const char* name;
   const char* fault;
   bool is_hardware;  // whether it is news to the user
   const char* reason;
@@ -104,7 +105,7 @@ TEST_P(BrokenBackend, IsPassedOverWithItsReason) {
   EXPECT_TRUE(loaded("CUDA"));
   EXPECT_FALSE(functional("CUDA"));
   EXPECT_NE(why("CUDA").find(GetParam().reason), std::string::npos) << why("CUDA");
-  EXPECT_EQ(warnings.size(), GetParam().is_hardware ? 1U : 0U) << warnings.front();
+  EXPECT_EQ(warnings.size(), GetParam().is_hardware ? 1U : 0U);
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(get_device().backend(), "OpenCL");
   EXPECT_EQ(warnings.size(), GetParam().is_hardware ? 1U : 0U) << "once per process";
   EXPECT_THROW(require_device("CUDA"), DeviceError);
@@ -112,10 +113,13 @@ TEST_P(BrokenBackend, IsPassedOverWithItsReason) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Selection, BrokenBackend,
-                         ::testing::Values(Broken{"no-driver", false, "libvirtualgpu"},
-                                           Broken{"no-device", false, "no device"}, Broken{"old-driver", true, "old"},
-                                           Broken{"launch:1", true, "wrong numbers"},
-                                           Broken{"compile:1", true, "compile"}, Broken{"open:1", true, "open"}));
+                         ::testing::Values(Broken{"NoDriver", "no-driver", false, "libvirtualgpu"},
+                                           Broken{"NoDevice", "no-device", false, "no device"},
+                                           Broken{"OldDriver", "old-driver", true, "old"},
+                                           Broken{"WrongNumbers", "launch:1", true, "wrong numbers"},
+                                           Broken{"NotCompiled", "compile:1", true, "compile"},
+                                           Broken{"NotOpened", "open:1", true, "open"}),
+                         [](const auto& broken) { return std::string(broken.param.name); });
 
 TEST_F(Selection, ABrokenDeviceIsPassedOverForTheNextOfItsBackend) {
   setenv("VIRTUAL_CUDA_FAULTS", "launch:1", 1);
