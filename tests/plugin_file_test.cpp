@@ -2,10 +2,13 @@
 // another ABI; and every refusal has its reason. Each case runs in a process of its own.
 #include "src/device/plugin_file.hpp"
 
+#include <elf.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -64,13 +67,29 @@ TEST_F(PluginFolderTest, OneGoodFileAmongBadOnesIsLoaded) {
   EXPECT_EQ(refusal(file("unrelated.so")), "not refused");
 }
 
+/// Where the last segment of a library ends.
+std::size_t end_of_segments(const std::string& library) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, library.data(), sizeof header);
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    std::memcpy(&segment, library.data() + header.e_phoff + i * sizeof segment, sizeof segment);
+    end = std::max<std::size_t>(end, segment.p_offset + segment.p_filesz);
+  }
+  return end;
+}
+
 // A cut file either is refused, or its segments are whole and the loader opens it.
 TEST_F(PluginFolderTest, NoLengthOfATruncatedFileCrashes) {
   const std::string whole = tests::content_of(kGood);
+  const std::size_t needed = end_of_segments(whole);
+  ASSERT_GT(needed, 1000U);
   const fs::path path = file("libsluice-cuda.so");
   int refused = 0;
   for (std::size_t length = 0; length < whole.size(); length += 1 + whole.size() / 97) {
     write_file(path, whole.substr(0, length));
+    EXPECT_EQ(detail::library_problem(path.string()).empty(), length >= needed) << length << " of " << needed;
     const detail::OpenedPlugin plugin = detail::open_plugin(path.string());
     if (plugin.table == nullptr) {
       ++refused;
