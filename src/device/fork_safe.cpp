@@ -30,7 +30,7 @@ void after_fork() {
 
 }  // namespace
 
-void watch_forks() { [[maybe_unused]] static const int kWatched = pthread_atfork(before_fork, after_fork, after_fork); }
+void watch_forks() { [[maybe_unused]] static const int watched = pthread_atfork(before_fork, after_fork, after_fork); }
 
 void hold_during_fork(std::mutex& mutex) {
   watch_forks();

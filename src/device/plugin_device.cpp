@@ -158,8 +158,8 @@ void PluginDevice::copy_from_device(Storage& to, const Storage& from, std::size_
     PluginFailure failure;
     {
       const std::scoped_lock both(submission_, other->submission_);
-      failure = table_.call(&sluice_backend::peer_copy, device_, memory_of(to), 0, other->device_, memory_of(from),
-                            from_offset, bytes);
+      failure = table_.call(&sluice_backend::peer_copy, device_, memory_of(to), std::uint64_t{0}, other->device_,
+                            memory_of(from), from_offset, bytes);
     }
     if (failure.status != SLUICE_UNSUPPORTED) return check(failure, "copy");
   }

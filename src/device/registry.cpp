@@ -192,7 +192,7 @@ BackendRecord* Registry::find_or_load(std::string_view name, std::string& proble
       BackendRecord* record = nullptr;
       problem = plugin.table == nullptr ? plugin.problem : adopt(plugin.table, path, &record);
       if (problem.empty()) return record;
-      problem = path + ": " + problem;
+      problem = fmt::format("{}: {}", path, problem);
     }
   }
   return nullptr;
