@@ -103,6 +103,14 @@ function(sluice_add_bench_backend program)
   target_compile_definitions(${program} PRIVATE SLUICE_BENCH_PLUGINS="${folder}")
 endfunction()
 
+# The recorder of OpenCL's commands for a benchmark, which gets its file as SLUICE_BENCH_LAYER.
+function(sluice_add_bench_layer program)
+  add_library(sluice_bench_layer MODULE "${PROJECT_SOURCE_DIR}/bench/opencl_layer/recorder.cpp")
+  sluice_set_flags(sluice_bench_layer)
+  add_dependencies(${program} sluice_bench_layer)
+  target_compile_definitions(${program} PRIVATE SLUICE_BENCH_LAYER="$<TARGET_FILE:sluice_bench_layer>")
+endfunction()
+
 # All bench/*_bench.cpp together are sluice_bench; every other file there is a program of its own. The target bench_all
 # stands for all that can be built here.
 function(sluice_add_benchmarks)
@@ -131,6 +139,9 @@ function(sluice_add_benchmarks)
     endif()
     if(name STREQUAL device_moves)
       sluice_add_bench_backend(${name})
+    endif()
+    if(name STREQUAL opencl_overhead)
+      sluice_add_bench_layer(${name})
     endif()
   endforeach()
 endfunction()

@@ -224,6 +224,19 @@ TEST_F(PluginKernels, Products) {
   }
 }
 
+TEST_F(PluginKernels, ProductsOfSeveralBlocks) {
+  for (const DType dtype : {f32, f64}) {
+    for (int form = 0; form < 4; ++form) {
+      const bool ta = (form & 1) != 0, tb = (form & 2) != 0;
+      const Tensor a = numbers(ta ? Shape{270, 197} : Shape{197, 270}, dtype, -3, 3, 1);
+      const Tensor b = numbers(tb ? Shape{389, 270} : Shape{270, 389}, dtype, -3, 3, 2);
+      expect_same(
+          name_of(dtype) + " product " + std::to_string(form), unit_of(dtype), dtype == f64 ? 1e-11 : 5e-4,
+          [&](const Tensor& x, const Tensor& y) { return matmul(x, y, {.transpose_a = ta, .transpose_b = tb}); }, a, b);
+    }
+  }
+}
+
 TEST_F(PluginKernels, BatchesOfProducts) {
   const auto product = [](const Tensor& x, const Tensor& y) { return matmul(x, y); };
   expect_same("batch", 1e-6, 1e-6, product, numbers({3, 4, 5}, f32, -1, 1, 1), numbers({4, 2, 5}, f32, -1, 1, 2));

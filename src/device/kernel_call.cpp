@@ -51,11 +51,11 @@ void KernelCall::require_room(std::string_view operation, KernelValues& values) 
                   operation, arguments_.size(), bytes, kMaxArguments - 1, kMaxArgumentBytes));
 }
 
-void KernelCall::launch(sluice_kernel* kernel, std::uint32_t groups, KernelValues& values) {
+void KernelCall::launch(sluice_kernel* kernel, std::uint32_t groups, KernelValues& values, std::uint32_t group_size) {
   const std::span<const std::byte> bytes = values.bytes();
   std::vector<sluice_argument> arguments = arguments_;
   arguments.push_back({0, 0, bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0});
-  device_.launch(kernel, groups, kGroupSize, arguments);
+  device_.launch(kernel, groups, group_size, arguments);
 }
 
 }  // namespace sluice::detail

@@ -32,7 +32,7 @@ class KernelCall {
   void add(const Storage& block);
   void add(const Operand& operand) { add(*operand.storage); }
   /// Throws Unsupported, naming `operation`, if a device could not take as many arguments.
-  void launch(sluice_kernel* kernel, std::uint32_t groups, KernelValues& values);
+  void launch(sluice_kernel* kernel, std::uint32_t groups, KernelValues& values, std::uint32_t group_size = kGroupSize);
   void require_room(std::string_view operation, KernelValues& values) const;
 
  private:

@@ -61,6 +61,7 @@ PluginDevice::PluginDevice(const PluginTable& table, int number)
             info.dialect,
             info.features,
             info.memory_bytes,
+            info.local_bytes,
             text_of(info.name),
             text_of(info.architecture),
             text_of(info.driver),

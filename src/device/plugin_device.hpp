@@ -23,6 +23,7 @@ struct DeviceFacts {
   std::uint32_t dialect = 0;
   std::uint32_t features = 0;
   std::uint64_t memory_bytes = 0;
+  std::uint32_t local_bytes = 0;
   std::string name, architecture, driver, card;
 };
 
