@@ -4,6 +4,7 @@
 
 #include "finite_differences.hpp"
 #include "sluice/ops.hpp"
+#include "src/core/map.hpp"
 #include "src/core/tensor_rep.hpp"
 
 namespace sluice {
@@ -226,6 +227,25 @@ TEST(Map, ChainsOfArithmeticEqualTheOperationsOneByOne) {
       }
     }
   }
+}
+
+// Inputs that are given away lend their memory to outputs; one that is an output itself must not lose its numbers.
+TEST(Map, GivenAwayInputsMayBeOutputsAsTheyAre) {
+  const std::vector<float> first = {1, 2, 3}, second = {10, 20, 30};
+  {
+    std::vector<Tensor> inputs = {from(first), from(second)};
+    const Function swap = trace<2>([](auto x, auto y) { return std::tuple(y, x); });
+    const std::vector<Tensor> outputs = detail::run_map(swap.program(), swap.params(), inputs);
+    EXPECT_EQ(outputs[0].to_vector<float>(), second);
+    EXPECT_EQ(outputs[1].to_vector<float>(), first);
+  }
+  std::vector<Tensor> inputs = {from(first), from(second)};
+  const Function f = trace<2>([](auto x, auto y) { return std::tuple(x * y, x, x + y, y); });
+  const std::vector<Tensor> outputs = detail::run_map(f.program(), f.params(), inputs);
+  EXPECT_EQ(outputs[0].to_vector<float>(), (std::vector<float>{10, 40, 90}));
+  EXPECT_EQ(outputs[1].to_vector<float>(), first);
+  EXPECT_EQ(outputs[2].to_vector<float>(), (std::vector<float>{11, 22, 33}));
+  EXPECT_EQ(outputs[3].to_vector<float>(), second);
 }
 
 }  // namespace

@@ -75,6 +75,17 @@ Tensor output_tensor(std::span<Tensor> inputs, const Shape& shape, DType dtype, 
   return empty(shape, dtype, device);
 }
 
+/// Mask of the inputs that are outputs as they are. Beside other outputs their memory must stay: a device may read them
+/// after it has written those.
+std::uint64_t bare_outputs(const TypedProgram& typed) {
+  std::uint64_t inputs = 0;
+  for (const std::uint16_t output : typed.outputs) {
+    const TypedNode& node = typed.nodes[output];
+    if (node.step == Step::load && node.operand[0] < 64) inputs |= std::uint64_t{1} << node.operand[0];
+  }
+  return inputs;
+}
+
 void launch(const TypedProgram& typed, std::span<const Scalar> params, const Shape& shape,
             std::span<const Tensor> inputs, std::span<const Tensor> outputs, DeviceImpl* device) {
   Few<Operand, 8> operands(inputs.size() + outputs.size());
@@ -107,7 +118,7 @@ void run_into(const Program* program, std::span<const Scalar> params, std::span<
   std::vector<Scalar> storage;
   params = all_params(typed, params, storage);
   check_params(typed, params);
-  std::uint64_t taken = 0;
+  std::uint64_t taken = outputs.size() > 1 ? bare_outputs(typed) : 0;
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     outputs[o] = output_tensor(inputs, shape, typed.output_types[o], device, taken);
   }

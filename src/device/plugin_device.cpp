@@ -87,6 +87,7 @@ void PluginDevice::check_alive(std::string_view operation) const {
 }
 
 void PluginDevice::check(const PluginFailure& failure, std::string_view operation) {
+  if (failure.status == SLUICE_OK) return;
   if (failure.status == SLUICE_DEVICE_LOST) lost_ = true;
   raise(failure, where(operation));
 }
