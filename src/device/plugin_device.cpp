@@ -90,12 +90,6 @@ void PluginDevice::check(const PluginFailure& failure, std::string_view operatio
   raise(failure, where(operation));
 }
 
-template <class Function, class... Arguments>
-PluginFailure PluginDevice::submit(Function function, Arguments... arguments) {
-  const std::lock_guard lock(submission_);
-  return table_.call(function, device_, arguments...);
-}
-
 // ---- Memory.
 
 void* PluginDevice::allocate_from_backend(std::size_t bytes) noexcept {
@@ -282,14 +276,6 @@ std::uint64_t PluginDevice::native_handle() {
   std::uint64_t handle = 0;
   check(submit(&sluice_backend::native_handle, &handle), "native_handle");
   return handle;
-}
-
-sluice_kernel* PluginDevice::compile(const char* text, const char* entry) {
-  check_alive("compile");
-  const sluice_source source{sizeof source, 0, text, entry, ""};
-  sluice_kernel* kernel = nullptr;
-  check(submit(&sluice_backend::compile, &source, &kernel), "compile");
-  return kernel;
 }
 
 void PluginDevice::launch(sluice_kernel* kernel, std::uint32_t groups, std::uint32_t group_size,
