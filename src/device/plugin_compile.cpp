@@ -1,4 +1,5 @@
 // How a plug-in device comes to its kernels: from the disk, else from the backend's compiler.
+#include "src/device/compile_failure.hpp"
 #include "src/device/plugin_device.hpp"
 #include "src/device/plugin_file.hpp"
 
@@ -24,7 +25,7 @@ sluice_kernel* PluginDevice::load_kept(const KernelKey& key, const char* entry) 
   sluice_kernel* kernel = nullptr;
   const PluginFailure failure = submit(&sluice_backend::load_binary, static_cast<const void*>(binary->data()),
                                        static_cast<std::uint64_t>(binary->size()), entry, &kernel);
-  if (failure.status == SLUICE_DEVICE_LOST) check(failure, "compile");
+  if (failure.status == SLUICE_DEVICE_LOST) check(failure, operation_or("compile"));
   return failure.status == SLUICE_OK ? kernel : nullptr;
 }
 
@@ -40,18 +41,23 @@ void PluginDevice::keep(const KernelKey& key, sluice_kernel* kernel) {
 }
 
 sluice_kernel* PluginDevice::compile(const char* text, const char* entry) {
-  check_alive("compile");
+  const std::string_view operation = operation_or("compile");
+  check_alive(operation);
   const sluice_source source{sizeof source, 0, text, entry, ""};
   const sluice_backend& functions = table_.functions();
   const bool is_kept = functions.kernel_binary != nullptr && functions.load_binary != nullptr && has_kernel_folder();
   const KernelKey key = is_kept ? key_of(source) : KernelKey();
   if (sluice_kernel* const kept = is_kept ? load_kept(key, entry) : nullptr) {
     ++loaded_;
+    recent_.note_name(kept, entry);
     return kept;
   }
   sluice_kernel* kernel = nullptr;
-  check(submit(&sluice_backend::compile, &source, &kernel), "compile");
+  PluginFailure failure = submit(&sluice_backend::compile, &source, &kernel);
+  if (failure.status == SLUICE_BAD_SOURCE) failure.text = describe_compile_failure(entry, failure.text, text);
+  check(failure, operation);
   ++compiled_;
+  recent_.note_name(kernel, entry);
   if (is_kept) keep(key, kernel);
   return kernel;
 }

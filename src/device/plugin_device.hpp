@@ -15,6 +15,7 @@
 #include "src/device/kernel_cache.hpp"
 #include "src/device/kernel_store.hpp"
 #include "src/device/plugin_table.hpp"
+#include "src/device/recent_kernels.hpp"
 
 namespace sluice::detail {
 
@@ -62,7 +63,8 @@ class PluginDevice final : public DeviceImpl {
 
   KernelCache& kernels() { return kernels_; }
   /// The kernel `entry` of a text: from the kernels that are kept on disk (kernel_store.hpp), else compiled. Throws
-  /// DeviceError with the compiler's log if it does not compile. Kernels live as long as the process.
+  /// DeviceError with the compiler's log and the text around the place if it does not compile. Kernels live as long as
+  /// the process.
   sluice_kernel* compile(const char* text, const char* entry);
   /// How many kernels compile() has had compiled, and how many it has taken from the disk.
   std::uint64_t compiled_kernels() const noexcept { return compiled_; }
@@ -75,12 +77,17 @@ class PluginDevice final : public DeviceImpl {
  private:
   struct Block;
   class Pinned;
+  class Operation;
 
   /// Throws DeviceLost unless the device may be called.
   void check_alive(std::string_view operation) const;
   std::string where(std::string_view operation) const;
+  /// What this thread is doing, `name` if it is no operation. Text that lives for ever.
+  static std::string_view operation_or(std::string_view name);
   /// Throws what the failure stands for, and remembers a loss.
   void check(const PluginFailure& failure, std::string_view operation);
+  /// The first one that is thrown names the last kernels.
+  [[noreturn]] void throw_lost(std::string_view operation, std::string_view reason) const;
   /// Calls a function of the table for this device, one call at a time.
   template <class Function, class... Arguments>
   PluginFailure submit(Function function, Arguments... arguments) {
@@ -102,6 +109,8 @@ class PluginDevice final : public DeviceImpl {
   DeviceFacts facts_;
   std::mutex submission_;
   std::atomic<bool> lost_{false};
+  mutable std::atomic<bool> is_loss_told_{false};
+  RecentKernels recent_;
   CachingAllocator allocator_;
   KernelCache kernels_;
   std::atomic<std::uint64_t> compiled_{0}, loaded_{0};
