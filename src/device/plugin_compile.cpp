@@ -23,15 +23,15 @@ sluice_kernel* PluginDevice::load_kept(const KernelKey& key, const char* entry) 
   const std::optional<std::string> binary = load_kernel(key);
   if (!binary) return nullptr;
   sluice_kernel* kernel = nullptr;
-  const PluginFailure failure = submit(&sluice_backend::load_binary, static_cast<const void*>(binary->data()),
-                                       static_cast<std::uint64_t>(binary->size()), entry, &kernel);
+  const PluginFailure failure =
+      table_.call(&sluice_backend::load_binary, device_, static_cast<const void*>(binary->data()),
+                  static_cast<std::uint64_t>(binary->size()), entry, &kernel);
   if (failure.status == SLUICE_DEVICE_LOST) check(failure, operation_or("compile"));
   return failure.status == SLUICE_OK ? kernel : nullptr;
 }
 
 void PluginDevice::keep(const KernelKey& key, sluice_kernel* kernel) {
   const auto ask = [&](void* buffer, std::uint64_t* bytes) {
-    const std::lock_guard lock(submission_);
     return table_.call(&sluice_backend::kernel_binary, kernel, buffer, bytes).status == SLUICE_OK;
   };
   std::uint64_t bytes = 0;
@@ -40,6 +40,7 @@ void PluginDevice::keep(const KernelKey& key, sluice_kernel* kernel) {
   if (ask(binary.data(), &bytes) && bytes <= binary.size()) keep_kernel(key, std::string_view(binary).substr(0, bytes));
 }
 
+// A compiler works for long, so others go on submitting meanwhile: nothing here takes the lock of the queue.
 sluice_kernel* PluginDevice::compile(const char* text, const char* entry) {
   const std::string_view operation = operation_or("compile");
   check_alive(operation);
@@ -53,7 +54,7 @@ sluice_kernel* PluginDevice::compile(const char* text, const char* entry) {
     return kept;
   }
   sluice_kernel* kernel = nullptr;
-  PluginFailure failure = submit(&sluice_backend::compile, &source, &kernel);
+  PluginFailure failure = table_.call(&sluice_backend::compile, device_, &source, &kernel);
   if (failure.status == SLUICE_BAD_SOURCE) failure.text = describe_compile_failure(entry, failure.text, text);
   check(failure, operation);
   ++compiled_;
