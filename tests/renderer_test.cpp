@@ -124,7 +124,8 @@ void ask_elementwise(const Device& device, DType dtype, const std::vector<DType>
 
 void ask_the_rest(const Device& device, DType dtype) {
   const Tensor x = zeros({3, 4, 5}, dtype, device), long_one = zeros({5000, 20}, dtype, device);
-  const Tensor indices = zeros({4}, i64, device);
+  // Computed on the device, so that they are checked there.
+  const Tensor indices = zeros({4}, i64, device) + 0, many = zeros({2000}, i64, device);
   for (const Dims& dims : {Dims{}, Dims{0}, Dims{1}, Dims{0, 2}}) {
     sum(x, dims), prod(x, dims), maximum(x, dims), minimum(x, dims);
   }
@@ -132,6 +133,7 @@ void ask_the_rest(const Device& device, DType dtype) {
   argmax(x, 1), argmin(x, 0);
   permute(x, {2, 0, 1}), cat({x, x}, 1), slice(x, 0, 0, 3, 2);
   gather(x, indices), scatter_add(zeros({3, 4}, dtype, device), indices, 6);
+  scatter_add(zeros({2000}, dtype, device), many, 6);
   const Tensor a = zeros({4, 4}, dtype, device);
   for (int form = 0; form < 4; ++form) {
     matmul(a, a, {.transpose_a = (form & 1) != 0, .transpose_b = (form & 2) != 0});

@@ -86,6 +86,13 @@ TEST_F(Selection, AnotherPluginComesAfterTheKnownOnes) {
   plug_in({"virtual"});
   EXPECT_EQ(chosen(), "Virtual");
   EXPECT_EQ(to_string(get_device("Virtual", 1)).substr(0, 18), "Virtual device 1: ");
+  EXPECT_EQ(get_device("Virtual:1"), get_device("Virtual", 1));
+  EXPECT_THROW(get_device("Virtual:9"), IndexError);
+  EXPECT_THROW(get_device("Virtual:1", 1), ArgumentError);
+  for (const char* const wrong : {"Virtual:", "Virtual:x", "Virtual:1x", "Virtual:-1", "Virtual:99999999999"}) {
+    EXPECT_THROW(get_device(wrong), ArgumentError) << wrong;
+  }
+  EXPECT_EQ(get_device("CPU:0"), cpu_device());
 }
 
 struct Broken {

@@ -3,8 +3,10 @@
 //
 //   digits [--epochs N] [--save FILE]      trains; FILE is digits.safetensors in the temporary folder by default
 //   digits --load FILE                     predicts only
+//   --device OpenCL:0                      on that device instead
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "examples/classifier.hpp"
 
@@ -43,45 +45,70 @@ static void report(const Net& model, const Digits& test, const Device& device) {
   std::printf("accuracy on %lld held-out digits: %.2f %%\n", static_cast<long long>(test.labels.numel()), 100 * right);
 }
 
-static void predict(const std::string& path) {
-  const Device device = get_device();
+struct Options {
+  std::string device;  ///< empty: the best one
+  std::string save = (std::filesystem::temp_directory_path() / "digits.safetensors").string();
+  std::string load;
+  int epochs = 40;
+};
+
+static Device chosen(const Options& options) {
+  return options.device.empty() ? get_device() : get_device(options.device);
+}
+
+static void predict(const Options& options) {
+  const Device device = chosen(options);
   Net model = Net{} | device;
-  load(path, model);
+  load(options.load, model);
   report(model, read_digits().second, device);
 }
 
-static void train_and_save(int epochs, const std::string& path) {
+static void train_and_save(const Options& options) {
   seed(42);
-  const Device device = get_device();
+  const Device device = chosen(options);
   const auto [train_set, test_set] = read_digits();
   Net model = Net{} | device;
-  std::cout << "device: " << device << " (" << device.name() << "), because " << get_device_report().reason << "\n";
+  const std::string reason = options.device.empty() ? get_device_report().reason : "it was asked for";
+  std::cout << "device: " << device << " (" << device.name() << "), because " << reason << "\n";
   print(model);
   auto loader = DataLoader({train_set.images, train_set.labels}, {.batchsize = 32, .shuffle = true}) | device;
   auto state = setup(Adam{.eta = 1e-3}, model);
   std::vector<double> losses;
   const auto loss = [](const auto& m, const Tensor& x, const Tensor& y) { return logitcrossentropy(m(x), y); };
-  train(loss, model, loader, state, {.epochs = epochs, .on_epoch = [&](const Epoch& e) { losses.push_back(e.loss); }});
+  const auto keep = [&](const Epoch& epoch) { losses.push_back(epoch.loss); };
+  train(loss, model, loader, state, {.epochs = options.epochs, .on_epoch = keep});
   testmode(model);
   std::printf("loss %.4f -> %.4f  %s\n", losses.front(), losses.back(), example::curve(losses).c_str());
   report(model, test_set, device);
-  save(path, model);
-  std::printf("saved to %s; a fresh process loads it:\n", path.c_str());
+  save(options.save, model);
+  std::printf("saved to %s; a fresh process loads it:\n", options.save.c_str());
+}
+
+static std::optional<Options> parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string option = argv[i], value = argv[i + 1];
+    if (option == "--epochs") options.epochs = std::max(1, std::atoi(value.c_str()));
+    else if (option == "--save") options.save = value;
+    else if (option == "--load") options.load = value;
+    else if (option == "--device") options.device = value;
+    else return std::nullopt;
+  }
+  if (argc % 2 == 0) return std::nullopt;
+  return options;
 }
 
 int main(int argc, char** argv) try {
-  int epochs = 40;
-  std::string path = (std::filesystem::temp_directory_path() / "digits.safetensors").string();
-  for (int i = 1; i < argc; ++i) {
-    const std::string option = argv[i];
-    const bool has_value = i + 1 < argc;
-    if (option == "--load" && has_value) return predict(argv[i + 1]), 0;
-    if (option == "--epochs" && has_value) epochs = std::max(1, std::atoi(argv[++i]));
-    else if (option == "--save" && has_value) path = argv[++i];
-    else return std::printf("usage: digits [--epochs N] [--save FILE] | digits --load FILE\n"), 2;
+  const std::optional<Options> options = parse(argc, argv);
+  if (!options) {
+    std::printf("usage: digits [--device NAME:N] [--epochs N] [--save FILE] | digits [--device NAME:N] --load FILE\n");
+    return 2;
   }
-  train_and_save(epochs, path);
-  return example::run_again({"--load", path});
+  if (!options->load.empty()) return predict(*options), 0;
+  train_and_save(*options);
+  std::vector<std::string> again = {"--load", options->save};
+  if (!options->device.empty()) again.insert(again.end(), {"--device", options->device});
+  return example::run_again(again);
 } catch (const std::exception& error) {
   std::fprintf(stderr, "digits: %s\n", error.what());
   return 1;

@@ -81,9 +81,9 @@ struct DeviceOptions {
 /// AMDGPU before Metal before OpenCL before the CPU, discrete before integrated, then the lowest number. Never throws;
 /// a wish that cannot be followed and hardware that cannot be used are warned of once.
 SLUICE_API Device get_device(DeviceOptions options = {});
-/// Device `n`, from 0, of "CUDA", "AMDGPU", "Metal", "OpenCL" or another backend; "CPU" ignores n. Throws ArgumentError
-/// for an unknown name, DeviceError with the reason when the backend or device cannot be used, IndexError that gives
-/// the count when there is no such number.
+/// Device `n`, from 0, of "CUDA", "AMDGPU", "Metal", "OpenCL" or another backend; "CPU" ignores n. A name may bring its
+/// number, "OpenCL:1", as it comes from an option or a file. Throws ArgumentError for an unknown name, DeviceError with
+/// the reason when the backend or device cannot be used, IndexError that gives the count when there is no such number.
 SLUICE_API Device get_device(std::string_view backend, int n = 0);
 /// The same as get_device(), and device `n` of its backend; the CPU where there is nothing else.
 SLUICE_API Device gpu_device();

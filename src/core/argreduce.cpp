@@ -8,6 +8,7 @@ namespace sluice::detail {
 Tensor run_argreduce(const Tensor& x, bool greatest) {
   Tensor output = empty(x.shape().with(1, 1), i64, device_of_rep(x));
   if (output.numel() > 0) device_of_rep(x)->argreduce(axis_call(x, output), greatest);
+  output.rep()->storage->range = {0, x.shape()[1] - 1};
   return output;
 }
 

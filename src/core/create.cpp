@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "src/core/indices.hpp"
 #include "src/core/tensor_rep.hpp"
 #include "src/core/visit_dtype.hpp"
 #include "src/device/cpu_random.hpp"
@@ -34,6 +35,7 @@ Tensor put_on(Tensor host, const Device& device) {
   Tensor there = detail::empty(host.shape(), host.dtype(), device.impl());
   const std::span<const std::byte> bytes = host.bytes();
   if (!bytes.empty()) device.impl()->write(*there.rep()->storage, 0, bytes.data(), bytes.size());
+  detail::note_range(there, bytes.data());
   return there;
 }
 

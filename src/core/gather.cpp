@@ -1,4 +1,5 @@
 // Picking and adding columns by index.
+#include <algorithm>
 #include <string>
 
 #include "sluice/ops.hpp"
@@ -7,11 +8,31 @@
 #include "src/core/tensor_rep.hpp"
 
 namespace sluice::detail {
+namespace {
+
+template <class T>
+IntegerRange range_of(const T* values, std::int64_t count) {
+  const auto [least, greatest] = std::minmax_element(values, values + count);
+  return {*least, *greatest};
+}
+
+}  // namespace
+
+void note_range(const Tensor& x, const void* values) {
+  if (x.numel() == 0) return;
+  IntegerRange& range = x.rep()->storage->range;
+  if (x.dtype() == i64) range = range_of(static_cast<const std::int64_t*>(values), x.numel());
+  if (x.dtype() == i32) range = range_of(static_cast<const std::int32_t*>(values), x.numel());
+}
 
 Tensor index_operand(const Tensor& indices, std::string_view operation) {
   require_value(indices, operation);
   if (indices.dtype() == i64) return detach(indices);
-  if (indices.dtype() == i32) return cast(detach(indices), i64);
+  if (indices.dtype() == i32) {
+    const Tensor wide = cast(detach(indices), i64);
+    wide.rep()->storage->range = indices.rep()->storage->range;
+    return wide;
+  }
   throw TypeError(std::string(operation) + ": indices are " + std::string(indices.dtype().name()) +
                   "; give i64 or i32");
 }

@@ -65,6 +65,7 @@ Tensor output_tensor(std::span<Tensor> inputs, const Shape& shape, DType dtype, 
   for (std::size_t i = 0; i < inputs.size() && i < 64; ++i) {
     if (((taken >> i) & 1) != 0 || !reusable(inputs[i], shape, dtype)) continue;
     taken |= std::uint64_t{1} << i;
+    inputs[i].rep()->storage->range = {};
     if (inputs[i].rep()->dtype == dtype) return detach(inputs[i]);
     // Same size, another type: a second handle on the storage.
     Storage* storage = inputs[i].rep()->storage;

@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <iostream>
 #include <limits>
-#include <unordered_set>
+#include <map>
 
 #include "sluice/model.hpp"
 #include "sluice/ops.hpp"
-#include "src/device/device_impl.hpp"
+#include "src/core/reduce.hpp"
+#include "src/core/tensor_rep.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -101,24 +101,52 @@ std::string byte_text(const std::vector<Tensor>& tensors) {
   return fmt::format("{:.3f} {}iB", size, "KKMGTPE"[unit]);
 }
 
-bool any_where(const Tensor& condition) { return any(condition).item<bool>(); }
+/// What is in the tensors of a model that must not be overlooked. Every tensor is looked at once, on its device, and a
+/// device is asked once for all of them.
+class Marks {
+ public:
+  explicit Marks(const std::vector<Tensor>& tensors) {
+    std::map<DeviceImpl*, std::vector<Tensor>> by_device;
+    for (const Tensor& each : tensors) {
+      if (each.numel() > 0) by_device[each.device().impl()].push_back(each);
+    }
+    for (const auto& [device, group] : by_device) look(group);
+  }
 
-/// What must not be overlooked: "  (all zero)".
-std::string marks(const std::vector<Tensor>& tensors) {
-  if (elements(tensors) == 0) return {};
-  // Looking at every element needs the device to compute.
-  for (const Tensor& each : tensors) {
-    if (!each.device().impl()->is_host()) return {};
+  /// "  (all zero)", or nothing.
+  const char* of(const std::vector<Tensor>& tensors) const {
+    int worst = -1;
+    for (const Tensor& each : tensors) {
+      const auto found = found_.find(each.rep());
+      if (found != found_.end()) worst = std::max(worst, found->second);
+      else if (each.numel() > 0) return "";
+    }
+    constexpr const char* kTexts[] = {"", "  (all zero)", "", "  (some Inf)", "  (some NaN)"};
+    return kTexts[worst + 1];
   }
-  bool zero = true, nan = false, inf = false;
-  for (const Tensor& each : tensors) {
-    if (each.numel() == 0) continue;
-    zero = zero && !any_where(each != 0);
-    nan = nan || any_where(isnan(each));
-    inf = inf || any_where(abs(each) == std::numeric_limits<double>::infinity());
+
+ private:
+  // A device that cannot compute, or not any more, does not keep its models from being printed.
+  void look(const std::vector<Tensor>& tensors) try {
+    std::vector<Tensor> worst;
+    for (const Tensor& each : tensors) worst.push_back(worst_of(each));
+    const std::vector<std::int32_t> values = stack(worst).to_vector<std::int32_t>();
+    for (std::size_t i = 0; i < tensors.size(); ++i) found_[tensors[i].rep()] = values[i];
+  } catch (const Error&) {
   }
-  return zero ? "  (all zero)" : nan ? "  (some NaN)" : inf ? "  (some Inf)" : "";
-}
+
+  /// 0 if all elements are 0, 1 if all are finite, 2 if there is an infinity, 3 if there is a NaN.
+  static Tensor worst_of(const Tensor& x) {
+    static const Function rank = trace<1>([](Expr v) {
+      return where(isnan(v), 3, where(abs(v) == std::numeric_limits<double>::infinity(), 2, where(v == 0, 0, 1)));
+    });
+    const ReducedDims all = reduced_dims(x.shape(), {}, false, "summary");
+    const Tensor plain = detach(x);
+    return reshape(cast(run_reduce(rank.program(), rank.params(), {&plain, 1}, Combine::max, all), i32), Shape{});
+  }
+
+  std::map<const TensorRep*, int> found_;
+};
 
 /// Width in characters of UTF-8 text.
 std::size_t width(std::string_view text) {
@@ -152,6 +180,8 @@ std::string short_form(const Entry& entry) {
 
 class Printer {
  public:
+  explicit Printer(const Entry& root) : marks_(root.parameters) {}
+
   std::string text;
 
   void entry(const Entry& entry, std::size_t indent, bool outermost) {
@@ -171,7 +201,7 @@ class Printer {
       text += "# " + grouped(elements(entry.parameters)) + " parameters";
       const std::int64_t others = elements(entry.others);
       if (others > 0) text += ", plus " + grouped(others) + " non-trainable";
-      text += marks(entry.parameters);
+      text += marks_.of(entry.parameters);
     }
     if (!outermost) text += '\n';
   }
@@ -196,6 +226,8 @@ class Printer {
                           grouped(elements(entry.others)), bytes);
     }
   }
+
+  Marks marks_;
 };
 
 }  // namespace
@@ -204,7 +236,7 @@ std::string summary(ModelRef model) {
   const NoGrad guard;
   Outline outline;
   model(outline);
-  Printer printer;
+  Printer printer(outline.root);
   printer.entry(outline.root, 0, true);
   return std::move(printer.text);
 }

@@ -4,6 +4,7 @@
 
 #include "sluice/model.hpp"
 #include "sluice/ops.hpp"
+#include "src/core/indices.hpp"
 #include "src/core/recorded.hpp"
 #include "src/core/rethrow.hpp"
 #include "src/core/tensor_rep.hpp"
@@ -11,16 +12,20 @@
 namespace sluice::detail {
 namespace {
 
-/// Bytes of `from`, which is dense, to the start of `to`.
-void copy_bytes(const Tensor& from, Storage& to, std::size_t bytes) {
+/// Bytes of `from`, which is dense, to `whole`, which nobody else has seen.
+void copy_bytes(const Tensor& from, const Tensor& whole, std::size_t bytes) {
   const Storage& source = *from.rep()->storage;
+  Storage& to = *whole.rep()->storage;
   const std::size_t offset = static_cast<std::size_t>(from.rep()->offset) * from.dtype().size();
   if (source.device->is_host()) {
-    to.device->write(to, 0, static_cast<const std::byte*>(source.data) + offset, bytes);
+    const std::byte* const first = static_cast<const std::byte*>(source.data) + offset;
+    to.device->write(to, 0, first, bytes);
+    note_range(whole, first);
   } else if (to.device->is_host()) {
     source.device->read(source, offset, to.data, bytes);
   } else {
     to.device->copy_from_device(to, source, offset, bytes);
+    to.range = source.range;
   }
 }
 
@@ -112,7 +117,7 @@ Tensor move_tensor(const Tensor& x, DeviceImpl* to) {
   if (from == to) return x;
   Tensor moved = empty(x.shape(), x.dtype(), to);
   const std::size_t bytes = static_cast<std::size_t>(x.numel()) * x.dtype().size();
-  if (bytes > 0) copy_bytes(x, *moved.rep()->storage, bytes);
+  if (bytes > 0) copy_bytes(x, moved, bytes);
   return recorded(std::move(moved), x, [from](const Tensor& g) { return move_tensor(g, from); });
 }
 

@@ -57,6 +57,8 @@ Tensor taken(const Tensor& x, const Tensor& indices, int dim) {
   const Tensor places =
       map([=](auto index, auto start) { return where((index < 0) | (index >= size), -1, index * inner + start); },
           detach(indices), column_starts(shape, dim, detail::device_of_rep(x)));
+  const detail::IntegerRange& known = indices.rep()->storage->range;
+  if (known.least >= 0 && known.greatest < size) places.rep()->storage->range = {0, x.numel() - 1};
   try {
     return gather(reshape(x, {x.numel()}), places);
   } catch (const IndexError&) {

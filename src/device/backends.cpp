@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "src/device/components.hpp"
@@ -33,6 +34,16 @@ std::string list_of_supported() {
 
 [[noreturn]] void throw_unsupported(std::string_view backend) {
   throw ArgumentError(fmt::format("Unsupported backend: {}. Supported backends are {}.", backend, list_of_supported()));
+}
+
+/// The number behind the colon of "OpenCL:1".
+int device_number(std::string_view name, std::size_t colon) {
+  const std::string_view digits = name.substr(colon + 1);
+  int number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error == std::errc{} && end == digits.data() + digits.size() && number >= 0) return number;
+  throw ArgumentError(
+      fmt::format("get_device: \"{}\" names no device; a name and a number are meant, as in \"OpenCL:0\"", name));
 }
 
 /// The record of a numbered device that may be used. Throws with the reason.
@@ -154,6 +165,12 @@ Device get_device(DeviceOptions options) {
 }
 
 Device get_device(std::string_view backend, int n) {
+  const std::size_t colon = backend.find(':');
+  if (colon != std::string_view::npos) {
+    if (n != 0) throw ArgumentError(fmt::format("get_device: \"{}\" has a number, and {} is another one", backend, n));
+    n = device_number(backend, colon);
+    backend = backend.substr(0, colon);
+  }
   const std::string name = known_name(backend);
   if (name == "CPU") return cpu_device();
   Registry registry;

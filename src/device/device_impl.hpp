@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,13 @@ class DeviceImpl;
 class TypedProgram;
 enum class CombineOp : std::uint8_t { sum, prod, max, min };
 
+/// What integers are known to lie between; everything where nobody has looked. It spares indices a check on a device,
+/// whose answer would have to be waited for.
+struct IntegerRange {
+  std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  std::int64_t greatest = std::numeric_limits<std::int64_t>::max();
+};
+
 /// A block of a device's memory, shared by the tensors that lie in it.
 struct Storage {
   Storage(DeviceImpl* device_, void* data_, std::size_t bytes_) : device(device_), data(data_), bytes(bytes_) {}
@@ -29,6 +37,7 @@ struct Storage {
   DeviceImpl* device;
   void* data;  ///< host pointer on the CPU, the plug-in's handle elsewhere
   std::size_t bytes;
+  IntegerRange range;  ///< of all elements; only written before others see the block
 };
 
 /// Elements of a block as a call walks over them: element (i0, i1, ...) lies at offset + sum(i * stride).

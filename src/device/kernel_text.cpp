@@ -21,7 +21,11 @@
   FILE(reduce)                    \
   FILE(scalar)                    \
   FILE(scatter_add)               \
-  FILE(softmax)
+  FILE(softmax)                   \
+  FILE(sort_blocks)               \
+  FILE(sort_merge)                \
+  FILE(sort_step)                 \
+  FILE(zero)
 
 #define SLUICE_DECLARE(name)                              \
   extern "C" const unsigned char sluice_kernels_##name[]; \

@@ -24,6 +24,8 @@ class KernelValues {
   /// `is_wide` makes indices 64 bits wide.
   explicit KernelValues(bool is_wide) : is_wide_(is_wide) {}
 
+  bool is_wide() const { return is_wide_; }
+
   void add_integer(ValueName name, std::int64_t value);
   /// A count or size: unsigned in the kernel.
   void add_index(ValueName name, std::int64_t value);

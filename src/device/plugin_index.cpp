@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,19 @@ namespace {
 
 using Indices = std::vector<std::int64_t>;
 
-bool is_wide(const IndexCall& call) {
-  const std::int64_t most = call.column * std::max(call.count, call.bound);
-  return needs_wide_index(Shape{most}, {});
+/// Compiles kernels/<name>.k after `definitions`.
+sluice_kernel* compiled(PluginDevice& device, const char* name, const std::string& definitions,
+                        const KernelValues& values) {
+  std::string key = name + definitions;
+  put(key, values.is_wide());
+  return device.kernels().get(key, [&] {
+    std::string text = kernel_prelude(kernel_target(device)) + values.text() + definitions;
+    text.append(kernel_file(name));
+    return device.compile(text.c_str(), fmt::format("sluice_{}", name).c_str());
+  });
 }
+
+std::string word_definition(DType dtype) { return fmt::format("#define K_WORD {}\n", word_name(dtype)); }
 
 Indices read_indices(PluginDevice& device, const IndexCall& call) {
   Indices indices(static_cast<std::size_t>(call.count));
@@ -27,16 +37,18 @@ Indices read_indices(PluginDevice& device, const IndexCall& call) {
   return indices;
 }
 
-void check(const Indices& indices, std::int64_t bound, std::string_view operation) {
-  for (std::size_t j = 0; j < indices.size(); ++j) {
-    if (indices[j] >= 0 && indices[j] < bound) continue;
-    throw IndexError(
-        fmt::format("{}: index {} at position {} is out of range for {} columns", operation, indices[j], j, bound));
-  }
+[[noreturn]] void throw_wrong_index(const Indices& indices, std::int64_t bound, std::string_view operation) {
+  std::size_t j = 0;
+  while (j + 1 < indices.size() && indices[j] >= 0 && indices[j] < bound) ++j;
+  throw IndexError(
+      fmt::format("{}: index {} at position {} is out of range for {} columns", operation, indices[j], j, bound));
 }
 
-/// Looks on the device, and reads the indices only if one of them is wrong.
+/// Looks at the indices on the device, unless it is known between what they lie. The answer is waited for; the indices
+/// themselves are read only if one of them is wrong.
 void check_on_device(PluginDevice& device, const IndexCall& call, std::string_view operation) {
+  const IntegerRange& known = call.indices.storage->range;
+  if (known.least >= 0 && known.greatest < call.bound) return;
   std::uint32_t flag = 0;
   const DeviceScratch scratch(device, sizeof flag);
   device.write(*scratch, 0, &flag, sizeof flag);
@@ -44,60 +56,92 @@ void check_on_device(PluginDevice& device, const IndexCall& call, std::string_vi
   values.add_index({"count"}, call.count);
   values.add_integer({"index_offset"}, call.indices.offset);
   values.add_integer({"bound"}, call.bound);
-  std::string key = "check_indices";
-  put(key, needs_wide_index(Shape{call.count}, {}));
-  sluice_kernel* const kernel = device.kernels().get(key, [&] {
-    const std::string text = kernel_prelude(kernel_target(device)) + values.text();
-    return device.compile((text + std::string(kernel_file("check_indices"))).c_str(), "sluice_check_indices");
-  });
   KernelCall kernel_call(device);
   kernel_call.add(call.indices);
   kernel_call.add(*scratch);
-  kernel_call.launch(kernel, groups_for(call.count), values);
+  kernel_call.launch(compiled(device, "check_indices", "", values), groups_for(call.count), values);
   device.read(*scratch, 0, &flag, sizeof flag);
-  if (flag != 0) check(read_indices(device, call), call.bound, operation);
+  if (flag != 0) throw_wrong_index(read_indices(device, call), call.bound, operation);
 }
 
-KernelValues values_of(const IndexCall& call, std::int64_t count) {
-  KernelValues values(is_wide(call));
-  values.add_index({"count"}, count);
+/// The numbers that gather and scatter_add take.
+KernelValues values_of(const IndexCall& call) {
+  const std::int64_t most = call.column * std::max(call.count, call.bound);
+  KernelValues values(needs_wide_index(Shape{most}, {}));
+  values.add_index({"count"}, call.count * call.column);
   values.add_index({"column"}, call.column);
   values.add_integer({"x_offset"}, call.input.offset);
   values.add_integer({"y_offset"}, call.output.offset);
-  values.add_integer({"index_offset"}, call.indices.offset);
   return values;
 }
 
-sluice_kernel* compiled(PluginDevice& device, const char* name, const std::string& definitions, const IndexCall& call,
-                        const KernelValues& values) {
-  std::string key = name + definitions;
-  put(key, is_wide(call));
-  return device.kernels().get(key, [&] {
-    std::string text = kernel_prelude(kernel_target(device)) + values.text() + definitions;
-    text.append(kernel_file(name));
-    return device.compile(text.c_str(), fmt::format("sluice_{}", name).c_str());
-  });
-}
+// ---- The indices of a scatter_add, sorted.
 
-/// Positions of the indices sorted by their value, equal ones in order: those of value c are positions[starts[c]] ...
-/// positions[starts[c + 1] - 1].
-struct Groups {
-  Indices starts, positions;
-
-  Groups(const Indices& indices, std::int64_t bound)
-      : starts(static_cast<std::size_t>(bound) + 2), positions(std::max<std::size_t>(indices.size(), 1)) {
-    // Counting two places ahead leaves, after the positions are dealt out, every start in its own place.
-    for (const std::int64_t index : indices) ++starts[static_cast<std::size_t>(index) + 2];
-    for (std::size_t c = 2; c < starts.size(); ++c) starts[c] += starts[c - 1];
-    for (std::size_t j = 0; j < indices.size(); ++j) {
-      std::int64_t& next = starts[static_cast<std::size_t>(indices[j]) + 1];
-      positions[static_cast<std::size_t>(next++)] = static_cast<std::int64_t>(j);
+/// The bitonic sort of kernels/sort_blocks.k.
+class SortedKeys {
+ public:
+  SortedKeys(PluginDevice& device, const IndexCall& call)
+      : device_(device),
+        room_(static_cast<std::int64_t>(
+            std::max<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(call.count)), kBlock))),
+        keys_(device, static_cast<std::size_t>(room_) * sizeof(std::int64_t)) {
+    sort_blocks(call);
+    for (std::int64_t size = 2 * kBlock; size <= room_; size *= 2) {
+      for (std::int64_t apart = size / 2; apart >= kBlock; apart /= 2) step(size, apart);
+      merge(size);
     }
   }
+  Storage& operator*() const { return *keys_; }
+
+ private:
+  static constexpr std::int64_t kBlock = 2 * kGroupSize;
+
+  void sort_blocks(const IndexCall& call) {
+    KernelValues values(false);
+    values.add_integer({"count"}, call.count);
+    values.add_integer({"index_offset"}, call.indices.offset);
+    KernelCall kernel_call(device_);
+    kernel_call.add(call.indices);
+    kernel_call.add(*keys_);
+    kernel_call.launch(compiled(device_, "sort_blocks", "", values), blocks(), values);
+  }
+  void step(std::int64_t size, std::int64_t apart) {
+    KernelValues values(false);
+    values.add_integer({"pairs"}, room_ / 2);
+    values.add_integer({"apart"}, apart);
+    values.add_integer({"size"}, size);
+    KernelCall kernel_call(device_);
+    kernel_call.add(*keys_);
+    kernel_call.launch(compiled(device_, "sort_step", "", values), groups_for(room_ / 2), values);
+  }
+  void merge(std::int64_t size) {
+    KernelValues values(false);
+    values.add_integer({"size"}, size);
+    KernelCall kernel_call(device_);
+    kernel_call.add(*keys_);
+    kernel_call.launch(compiled(device_, "sort_merge", "", values), blocks(), values);
+  }
+  std::uint32_t blocks() const { return static_cast<std::uint32_t>(room_ / kBlock); }
+
+  PluginDevice& device_;
+  std::int64_t room_;  // a power of two, kBlock at least
+  DeviceScratch keys_;
 };
 
-void write_all(PluginDevice& device, const Indices& values, Storage& to) {
-  device.write(to, 0, values.data(), values.size() * sizeof(std::int64_t));
+void zero(PluginDevice& device, const Operand& to, std::int64_t count) {
+  KernelValues values(needs_wide_index(Shape{count}, {}));
+  values.add_index({"count"}, count);
+  values.add_integer({"y_offset"}, to.offset);
+  KernelCall kernel_call(device);
+  kernel_call.add(to);
+  kernel_call.launch(compiled(device, "zero", word_definition(to.dtype), values), groups_for(count), values);
+}
+
+/// Keys are index * count + position.
+void require_keys(const IndexCall& call) {
+  std::int64_t greatest = 0;
+  if (!__builtin_mul_overflow(call.bound, call.count, &greatest)) return;
+  throw Unsupported(fmt::format("scatter_add: {} indices into {} columns are too many", call.count, call.bound));
 }
 
 }  // namespace
@@ -106,35 +150,31 @@ void plugin_gather(PluginDevice& device, const IndexCall& call) {
   if (call.count == 0) return;
   check_on_device(device, call, "gather");
   if (call.column == 0) return;
-  KernelValues values = values_of(call, call.count * call.column);
-  const std::string definitions = fmt::format("#define K_WORD {}\n", word_name(call.input.dtype));
-  sluice_kernel* const kernel = compiled(device, "gather", definitions, call, values);
+  KernelValues values = values_of(call);
+  values.add_integer({"index_offset"}, call.indices.offset);
   KernelCall kernel_call(device);
   kernel_call.add(call.input);
   kernel_call.add(call.indices);
   kernel_call.add(call.output);
-  kernel_call.launch(kernel, groups_for(call.count * call.column), values);
+  kernel_call.launch(compiled(device, "gather", word_definition(call.input.dtype), values),
+                     groups_for(call.count * call.column), values);
 }
 
 void plugin_scatter_add(PluginDevice& device, const IndexCall& call) {
   require_type(call.input.dtype, kernel_target(device), "scatter_add");
-  const Indices indices = read_indices(device, call);
-  check(indices, call.bound, "scatter_add");
+  require_keys(call);
+  check_on_device(device, call, "scatter_add");
   if (call.bound == 0 || call.column == 0) return;
-  const Groups groups(indices, call.bound);
-  const DeviceScratch starts(device, groups.starts.size() * sizeof(std::int64_t));
-  const DeviceScratch positions(device, groups.positions.size() * sizeof(std::int64_t));
-  write_all(device, groups.starts, *starts);
-  write_all(device, groups.positions, *positions);
-
-  KernelValues values = values_of(call, call.bound * call.column);
-  sluice_kernel* const kernel = compiled(device, "scatter_add", type_definitions(call.input.dtype), call, values);
+  zero(device, call.output, call.bound * call.column);
+  const SortedKeys keys(device, call);
+  KernelValues values = values_of(call);
+  values.add_integer({"indices"}, call.count);
   KernelCall kernel_call(device);
   kernel_call.add(call.input);
-  kernel_call.add(*starts);
-  kernel_call.add(*positions);
+  kernel_call.add(*keys);
   kernel_call.add(call.output);
-  kernel_call.launch(kernel, groups_for(call.bound * call.column), values);
+  kernel_call.launch(compiled(device, "scatter_add", type_definitions(call.input.dtype), values),
+                     groups_for(call.count * call.column), values);
 }
 
 }  // namespace sluice::detail
