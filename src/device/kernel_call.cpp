@@ -18,7 +18,9 @@ constexpr std::size_t kMaxArgumentBytes = 1024;
 
 }  // namespace
 
-KernelTarget kernel_target(const PluginDevice& device) { return {device.facts().dialect, device.has_f64()}; }
+KernelTarget kernel_target(const PluginDevice& device) {
+  return {device.facts().dialect, device.has_f64(), group_size_for(device.facts().max_group_size)};
+}
 
 bool needs_wide_index(const Shape& space, std::span<const Operand> operands) {
   // A step over all items must not overflow either.
@@ -51,11 +53,11 @@ void KernelCall::require_room(std::string_view operation, KernelValues& values) 
                   operation, arguments_.size(), bytes, kMaxArguments - 1, kMaxArgumentBytes));
 }
 
-void KernelCall::launch(sluice_kernel* kernel, std::uint32_t groups, KernelValues& values) {
+void KernelCall::launch(sluice_kernel* kernel, std::uint32_t groups, KernelValues& values, std::uint32_t group_size) {
   const std::span<const std::byte> bytes = values.bytes();
   std::vector<sluice_argument> arguments = arguments_;
   arguments.push_back({0, 0, bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0});
-  device_.launch(kernel, groups, kGroupSize, arguments);
+  device_.launch(kernel, groups, group_size != 0 ? group_size : kernel_target(device_).group_size, arguments);
 }
 
 }  // namespace sluice::detail

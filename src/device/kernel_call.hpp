@@ -31,8 +31,9 @@ class KernelCall {
   explicit KernelCall(PluginDevice& device) : device_(device) {}
   void add(const Storage& block);
   void add(const Operand& operand) { add(*operand.storage); }
+  /// A group has `group_size` items, 0: as many as kernels have on this device.
+  void launch(sluice_kernel* kernel, std::uint32_t groups, KernelValues& values, std::uint32_t group_size = 0);
   /// Throws Unsupported, naming `operation`, if a device could not take as many arguments.
-  void launch(sluice_kernel* kernel, std::uint32_t groups, KernelValues& values);
   void require_room(std::string_view operation, KernelValues& values) const;
 
  private:

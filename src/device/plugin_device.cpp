@@ -63,6 +63,7 @@ PluginDevice::PluginDevice(const PluginTable& table, int number)
   facts_ = {info.kind,
             info.dialect,
             info.features,
+            info.max_group_size,
             info.memory_bytes,
             text_of(info.name),
             text_of(info.architecture),
@@ -143,11 +144,10 @@ Storage* PluginDevice::allocate(std::size_t bytes) {
   try {
     CachingAllocator::Block* const block = allocator_.allocate(bytes);
     return &(new Block{Storage(this, block->handle, bytes), block})->storage;
-  } catch (const OutOfMemory&) {
-    if (last_allocation.status != SLUICE_OK && last_allocation.status != SLUICE_OUT_OF_MEMORY) {
-      check(last_allocation, "allocate");
-    }
-    throw;
+  } catch (const OutOfMemory& error) {
+    if (last_allocation.status == SLUICE_OK) throw;
+    if (last_allocation.status != SLUICE_OUT_OF_MEMORY) check(last_allocation, "allocate");
+    throw OutOfMemory(fmt::format("{} ({}: {})", error.what(), table_.name(), last_allocation.text));
   }
 }
 

@@ -24,6 +24,7 @@ struct DeviceFacts {
   std::uint32_t kind = SLUICE_KIND_OTHER;
   std::uint32_t dialect = 0;
   std::uint32_t features = 0;
+  std::uint32_t max_group_size = 0;
   std::uint64_t memory_bytes = 0;
   std::string name, architecture, driver, card;
 };
