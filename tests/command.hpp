@@ -44,6 +44,7 @@ class Command : public ::testing::Test {
     setenv("HOME", (root / "home").c_str(), 1);
     setenv("XDG_CACHE_HOME", (root / "cache").c_str(), 1);
     setenv("XDG_CONFIG_HOME", (root / "config").c_str(), 1);
+    setenv("SLUICE_KERNEL_CACHE", "off", 1);
     setenv("VIRTUAL_GPU_COUNT", "2", 1);
     for (const char* name : {"SLUICE_GPU_BACKEND", "VIRTUAL_GPU_FAULTS", "SLUICE_LOG", "SLUICE_PROBE_SECONDS"}) {
       unsetenv(name);

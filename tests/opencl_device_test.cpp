@@ -99,15 +99,61 @@ TEST_F(OpenCl, SaysThatMemoryIsOut) {
   EXPECT_TRUE(same_bits(cpu(device(patterns(f32, 10))), patterns(f32, 10))) << "and goes on";
 }
 
+std::string message_of_allocation(const Device& device, std::size_t bytes) {
+  try {
+    device.impl()->free(device.impl()->allocate(bytes));
+  } catch (const OutOfMemory& error) {
+    return error.what();
+  }
+  return "it was allocated";
+}
+
+TEST_F(OpenCl, SaysHowLargeABlockMayBe) {
+  SLUICE_SKIP_WITHOUT_OPENCL();
+  const Device device = get_device("OpenCL");
+  const std::uint64_t memory = dynamic_cast<detail::PluginDevice*>(device.impl())->facts().memory_bytes;
+  // No driver gives all memory in one piece, or all of it at all.
+  const std::string text = message_of_allocation(device, memory);
+  for (const char* part : {"OpenCL device 0: out of memory: asked for ", "GiB", "asked for, and "}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+}
+
+TEST_F(OpenCl, GivesNoMoreMemoryThanThereIs) {
+  SLUICE_SKIP_WITHOUT_OPENCL();
+  const Device device = get_device("OpenCL");
+  const std::uint64_t memory = dynamic_cast<detail::PluginDevice*>(device.impl())->facts().memory_bytes;
+  std::vector<detail::Storage*> blocks;
+  std::string text;
+  while (blocks.size() < 20 && text.empty()) {
+    try {
+      blocks.push_back(device.impl()->allocate(memory / 8));
+    } catch (const OutOfMemory& error) {
+      text = error.what();
+    }
+  }
+  EXPECT_LE(blocks.size(), 8U);
+  EXPECT_GE(blocks.size(), 4U);
+  EXPECT_NE(text.find("of this device are in use"), std::string::npos) << text;
+  for (detail::Storage* const block : blocks) device.impl()->free(block);
+  EXPECT_EQ(message_of_allocation(device, memory / 16), "it was allocated") << "the next smaller step works";
+}
+
 TEST_F(OpenCl, SaysWhyAKernelDoesNotCompile) {
   SLUICE_SKIP_WITHOUT_OPENCL();
   auto* const device = dynamic_cast<detail::PluginDevice*>(get_device("OpenCL").impl());
   ASSERT_NE(device, nullptr);
   try {
-    device->compile("__kernel void k(__global float* x) { x[0] = absent; }", "k");
+    device->compile("// a kernel\n__kernel void k(__global float* x) {\n  x[0] =\n      absent;\n}\n", "k");
     FAIL() << "compiled";
   } catch (const DeviceError& error) {
-    EXPECT_NE(std::string(error.what()).find("absent"), std::string::npos) << error.what();
+    const std::string text = error.what();
+    for (const char* part :
+         {"compile: OpenCL device 0: kernel k does not compile:\n", "undeclared identifier 'absent'",
+          "\n      2 | __kernel void k(__global float* x) {\n      3 |   x[0] =\n>     4 |       absent;\n"
+          "        |       ^\n      5 | }"}) {
+      EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
+    }
   }
 }
 

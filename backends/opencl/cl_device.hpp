@@ -19,7 +19,8 @@ struct Range {
   std::uint64_t offset, bytes;
 };
 
-/// Everything throws Failure. Calls come one at a time, except read and wait.
+/// Everything throws Failure. Calls come one at a time, except read and wait; what makes kernels uses only what never
+/// changes, and comes at any time.
 class Device {
  public:
   explicit Device(const FoundDevice& found);

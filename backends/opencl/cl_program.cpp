@@ -61,8 +61,7 @@ Program compile(Device& device, const sluice_source& source) {
   const cl_int built =
       build(program.get(), device.id(), std::string("-cl-std=CL1.2 -cl-kernel-arg-info ") + source.options);
   if (built == kBuildProgramFailure || built == kInvalidBuildOptions) {
-    throw Failure(SLUICE_BAD_SOURCE, std::string("kernel ") + source.entry + " does not compile: " + name_of(built) +
-                                         "\n" + build_log(program.get(), device.id()));
+    throw Failure(SLUICE_BAD_SOURCE, name_of(built) + "\n" + build_log(program.get(), device.id()));
   }
   check(built, "clBuildProgram");
   return program;

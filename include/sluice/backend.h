@@ -7,7 +7,9 @@
    The number is read before anything runs; another number is refused. The function returns a constant table, or null.
 
    Rules for every function of the table:
-   - It may be called from any thread; calls for one device come one at a time, except `read`, `wait` and `last_error`.
+   - It may be called from any thread; calls for one device come one at a time, except `last_error`, those that may wait
+     (`read`, `wait`) and those that make kernels (`compile`, `kernel_binary`, `load_binary`): these come while other
+     threads are in any call for the same device.
    - It returns a status. Unless that is SLUICE_OK, `last_error` says in words what went wrong in this thread. Nothing
      is thrown, nothing aborts, nothing is printed.
    - It leaves the thread's current device of the vendor's library as it found it, also when it fails.

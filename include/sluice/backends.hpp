@@ -95,6 +95,13 @@ struct RefusedFile {
   std::string path, reason;
 };
 
+/// Where compiled kernels are kept between processes: $SLUICE_KERNEL_CACHE, a folder or "off", else the user's cache.
+struct KernelCacheReport {
+  std::string folder;  ///< empty if they are not kept
+  std::string reason;  ///< why they are not kept, or not there
+  std::uint64_t kernels = 0, bytes = 0;
+};
+
 struct SelectionReport {
   std::vector<BackendReport> backends;  ///< in order of preference, the CPU last
   std::string chosen;                   ///< as get_device() prints: "CUDA device 0: NVIDIA H200"
@@ -102,6 +109,7 @@ struct SelectionReport {
   std::optional<std::string> preference;
   std::string preference_source;  ///< where it was found
   std::vector<RefusedFile> refused;
+  KernelCacheReport kernel_cache;
 };
 
 /// What was found for every backend, and why it was or was not chosen.

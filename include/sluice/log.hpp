@@ -3,7 +3,7 @@
 //   set_log_sink([](LogLevel, const std::string&) {});   // nothing
 //
 // A message of several lines is one call. $SLUICE_LOG, read at each message, rules standard error: "off" silences it,
-// "warning" leaves only the warnings.
+// "warning" leaves only the warnings, "debug" adds why something was left out that is not needed.
 #pragma once
 
 #include <cstdint>

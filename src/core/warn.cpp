@@ -1,5 +1,6 @@
 #include "src/core/warn.hpp"
 
+#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <string>
@@ -42,6 +43,11 @@ void warn(std::string_view text) noexcept { log_message(LogLevel::warning, text)
 
 void warn_once(std::string_view key, std::string_view text) noexcept {
   if (is_first(key)) warn(text);
+}
+
+void debug_once(std::string_view key, std::string_view text) noexcept {
+  const char* const wish = std::getenv("SLUICE_LOG");
+  if (wish != nullptr && std::string_view(wish) == "debug" && is_first(key)) log_message(LogLevel::info, text);
 }
 
 }  // namespace sluice::detail

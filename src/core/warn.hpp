@@ -17,4 +17,8 @@ void warn(std::string_view text) noexcept;
 /// A warning that is given once per process and `key`.
 void warn_once(std::string_view key, std::string_view text) noexcept;
 
+/// What only somebody who looks for a cause wants to know: an information, once per process and `key`, if $SLUICE_LOG
+/// is "debug".
+void debug_once(std::string_view key, std::string_view text) noexcept;
+
 }  // namespace sluice::detail

@@ -66,7 +66,8 @@ DeviceRecord& usable_device(Registry& registry, std::string_view name, int n) {
   }
   DeviceRecord& record = backend->devices[static_cast<std::size_t>(n)];
   if (!registry.is_functional(record)) {
-    const std::string problem = record.problem.empty() ? registry.problem(*backend) : record.problem;
+    const std::string problem =
+        record.problem.empty() ? "it was lost, or opened before this process was forked" : record.problem;
     throw DeviceError(fmt::format("get_device: {} device {} cannot be used: {}", name, n, problem));
   }
   return record;

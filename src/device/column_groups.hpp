@@ -1,11 +1,10 @@
 // How a group of items works on columns: `width` columns side by side, `lanes` items for each. Item i of a group has
-// column i % width and lane i / width. Depends on the shape alone, so results do as well.
+// column i % width and lane i / width. Depends on the shape and the size of groups alone, so results do as well.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "src/device/kernel_text.hpp"
 #include "src/device/kernel_values.hpp"
 
 namespace sluice::detail {
@@ -16,13 +15,12 @@ struct ColumnGroups {
   std::int64_t pieces = 1, piece_length = 1;  ///< groups that share a column
 
   /// `length` elements in each of `columns` columns; neighbours in memory are in a column, or side by side. Long
-  /// columns are cut into pieces only if `may_cut`.
-  ColumnGroups(std::int64_t columns, std::int64_t length, bool side_by_side, bool may_cut) {
-    constexpr std::int64_t kItems = kGroupSize;
+  /// columns are cut into pieces only if `may_cut`. A group has `items` items, a power of two.
+  ColumnGroups(std::int64_t items, std::int64_t columns, std::int64_t length, bool side_by_side, bool may_cut) {
     constexpr std::int64_t kRow = 32;  // columns whose elements are read together
-    lanes = std::min(kItems, power_above(length));
-    if (side_by_side) lanes = std::min(lanes, kItems / std::min(kRow, power_above(columns)));
-    width = kItems / lanes;
+    lanes = power_above(length, items);
+    if (side_by_side) lanes = std::min(lanes, items / power_above(columns, std::min(kRow, items)));
+    width = items / lanes;
     blocks = divide_up(columns, width);
     piece_length = length;
     if (may_cut) cut(length);
@@ -39,9 +37,10 @@ struct ColumnGroups {
 
  private:
   static std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-  static std::int64_t power_above(std::int64_t n) {
+  /// The power of two from n on, but at most `most`.
+  static std::int64_t power_above(std::int64_t n, std::int64_t most) {
     std::int64_t power = 1;
-    while (power < n && power < kGroupSize) power *= 2;
+    while (power < n && power < most) power *= 2;
     return power;
   }
 

@@ -1,7 +1,6 @@
 #include "src/device/components.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <cstring>
 #include <map>
@@ -10,6 +9,7 @@
 
 #include "src/device/component_probe.hpp"
 #include "src/device/component_verdicts.hpp"
+#include "src/device/plugin_file.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -38,19 +38,6 @@ struct Known {
 Known& known() {
   static auto* const instance = new Known;
   return *instance;
-}
-
-/// What tells one file from the next under the same name. A system may hold libraries that are no files.
-std::string file_state(const std::string& file) {
-  struct stat status {};
-  if (file.empty() || stat(file.c_str(), &status) != 0) return file + " (no file)";
-#if defined(__APPLE__)
-  const timespec& time = status.st_mtimespec;
-#else
-  const timespec& time = status.st_mtim;
-#endif
-  return fmt::format("{} ({} bytes, {}.{:09})", file, status.st_size, static_cast<std::int64_t>(time.tv_sec),
-                     static_cast<std::int64_t>(time.tv_nsec));
 }
 
 /// Everything that a verdict depends on, a line each.

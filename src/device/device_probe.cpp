@@ -2,15 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "sluice/error.hpp"
+#include "src/device/kernel_text.hpp"
 
 namespace sluice::detail {
 namespace {
 
 constexpr std::int32_t kCount = 256;
-constexpr std::uint32_t kGroupSize = 64;
+constexpr std::uint32_t kMostItems = 64;
 
 // out[i] = in[i] * 3 + i, in each dialect; exact in float for the numbers below.
 constexpr const char* kCudaText =
@@ -59,6 +61,11 @@ class Scratch {
 std::string compare(PluginDevice& device) {
   const char* const text = text_for(device.facts().dialect);
   if (text == nullptr) return fmt::format("its kernel dialect, number {}, is unknown", device.facts().dialect);
+  const std::uint32_t most = device.facts().max_group_size;
+  if (most != 0 && most < kLeastGroupSize) {
+    return fmt::format("its groups have at most {} items; kernels need groups of {}", most, kLeastGroupSize);
+  }
+  const std::uint32_t items = std::min(kMostItems, group_size_for(most));
   std::array<float, kCount> numbers{};
   for (int i = 0; i < kCount; ++i) numbers[static_cast<std::size_t>(i)] = static_cast<float>(i * 7 % 50) - 20.0F;
   const std::array<float, kCount> given = numbers;
@@ -68,7 +75,7 @@ std::string compare(PluginDevice& device) {
   const Scratch in(device, sizeof given);
   device.write(*in, 0, given.data(), sizeof given);
   const std::array arguments = {out.argument(), in.argument(), sluice_argument{0, 0, &kCount, sizeof kCount, 0}};
-  device.launch(kernel, kCount / kGroupSize, kGroupSize, arguments);
+  device.launch(kernel, kCount / items, items, arguments);
   device.read(*out, 0, numbers.data(), sizeof numbers);
 
   for (std::size_t i = 0; i < numbers.size(); ++i) {

@@ -1,10 +1,14 @@
 // get_device_report(): the whole picture of backends, devices and the choice, as data and as text.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <ostream>
 
 #include "sluice/backends.hpp"
 #include "src/device/components.hpp"
+#include "src/device/kernel_store.hpp"
+#include "src/device/private_file.hpp"
+#include "src/device/readable.hpp"
 #include "src/device/selection.hpp"
 
 namespace sluice::inline v0 {
@@ -79,6 +83,19 @@ BackendReport describe_cpu(const SelectionReport& report) {
   return cpu;
 }
 
+KernelCacheReport describe_kernel_cache() {
+  KernelCacheReport report;
+  report.folder = detail::kernel_folder(report.reason);
+  if (report.folder.empty()) return report;
+  std::error_code error;
+  // It is made with the first kernel.
+  if (std::filesystem::exists(report.folder, error)) report.reason = detail::private_folder_problem(report.folder);
+  const detail::KernelStoreUse use = detail::kernel_store_use(report.folder);
+  report.kernels = use.files;
+  report.bytes = use.bytes;
+  return report;
+}
+
 std::string bytes_text(std::uint64_t bytes) { return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / 0x1p30); }
 
 void append_device(std::string& text, const DeviceReport& device) {
@@ -130,6 +147,7 @@ SelectionReport get_device_report() {
   for (const detail::PluginFolder& folder : registry.folders()) {
     if (!folder.problem.empty()) report.refused.push_back({folder.path, folder.problem});
   }
+  report.kernel_cache = describe_kernel_cache();
   return report;
 }
 
@@ -139,6 +157,11 @@ std::string to_string(const SelectionReport& report) {
   for (const BackendReport& backend : report.backends) append_backend(text, backend);
   if (!report.refused.empty()) text += "not used\n";
   for (const RefusedFile& refused : report.refused) text += fmt::format("    {}: {}\n", refused.path, refused.reason);
+  const KernelCacheReport& cache = report.kernel_cache;
+  text += cache.folder.empty()
+              ? "kernels are not kept"
+              : fmt::format("{} kernels, {}, in {}", cache.kernels, detail::readable(cache.bytes), cache.folder);
+  text += cache.reason.empty() ? "\n" : fmt::format(": {}\n", cache.reason);
   return text;
 }
 

@@ -14,7 +14,9 @@ constexpr std::int64_t kMaxGroups = 4096;
 
 }  // namespace
 
-KernelTarget kernel_target(const PluginDevice& device) { return {device.facts().dialect, device.has_f64()}; }
+KernelTarget kernel_target(const PluginDevice& device) {
+  return {device.facts().dialect, device.has_f64(), group_size_for(device.facts().max_group_size)};
+}
 
 bool needs_wide_index(const Shape& space, std::span<const Operand> operands) {
   // A step over all items must not overflow either.
@@ -48,7 +50,8 @@ void KernelCall::add(const Storage& block) {
 void KernelCall::launch(sluice_kernel* kernel, std::uint32_t groups, KernelValues& values, std::uint32_t group_size) {
   const std::span<const std::byte> bytes = values.bytes();
   arguments_[count_] = {0, 0, bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0};
-  device_.launch(kernel, groups, group_size, std::span(arguments_).first(count_ + 1));
+  device_.launch(kernel, groups, group_size != 0 ? group_size : kernel_target(device_).group_size,
+                 std::span(arguments_).first(count_ + 1));
 }
 
 Operand DeviceScratch::dense(DType dtype, const Shape& space) const {

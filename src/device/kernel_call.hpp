@@ -38,7 +38,8 @@ class KernelCall {
   explicit KernelCall(PluginDevice& device) : device_(device) {}
   void add(const Storage& block);
   void add(const Operand& operand) { add(*operand.storage); }
-  void launch(sluice_kernel* kernel, std::uint32_t groups, KernelValues& values, std::uint32_t group_size = kGroupSize);
+  /// A group has `group_size` items, 0: as many as kernels have on this device.
+  void launch(sluice_kernel* kernel, std::uint32_t groups, KernelValues& values, std::uint32_t group_size = 0);
 
  private:
   PluginDevice& device_;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
+
 #include "sluice/backend.h"
 #include "sluice/error.hpp"
 
@@ -66,8 +69,12 @@ std::string_view kernel_file(std::string_view name) {
   throw Error(fmt::format("the library has no kernels called {}", name));
 }
 
+std::uint32_t group_size_for(std::uint32_t most) {
+  return most == 0 ? kGroupSize : std::bit_floor(std::min(most, kGroupSize));
+}
+
 std::string kernel_prelude(const KernelTarget& target) {
-  std::string text = fmt::format("#define K_GROUP_SIZE {}\n", kGroupSize);
+  std::string text = fmt::format("#define K_GROUP_SIZE {}\n", target.group_size);
   if (target.has_f64) text += "#define SLUICE_F64\n";
   text += dialect_text(target.dialect);
   text.append(kernel_file("math")).append(kernel_file("dialect")).append(kernel_file("scalar"));

@@ -7,13 +7,20 @@
 
 namespace sluice::detail {
 
-/// Items of a group in every kernel.
+/// Items of a group in every kernel, where a device has groups as large.
 inline constexpr std::uint32_t kGroupSize = 256;
+/// Kernels work with smaller groups down to this.
+inline constexpr std::uint32_t kLeastGroupSize = 16;
+
+/// The items of a group on a device whose groups have at most `most`: a power of two, at most kGroupSize. 0 is unknown,
+/// and taken for enough.
+std::uint32_t group_size_for(std::uint32_t most);
 
 /// What decides how kernels are written for a device.
 struct KernelTarget {
   std::uint32_t dialect = 0;  ///< SLUICE_DIALECT_...
   bool has_f64 = false;
+  std::uint32_t group_size = kGroupSize;
 };
 
 /// The dialect, the polynomials and the scalar helpers: the beginning of every kernel's text. Throws Unsupported for an

@@ -27,8 +27,8 @@ KernelValues values_of(const AxisCall& call, const ColumnGroups& groups) {
   return values;
 }
 
-ColumnGroups groups_of(const AxisCall& call) {
-  return ColumnGroups(call.inner * call.outer, call.length, call.inner > 1, false);
+ColumnGroups groups_of(const PluginDevice& device, const AxisCall& call) {
+  return ColumnGroups(kernel_target(device).group_size, call.inner * call.outer, call.length, call.inner > 1, false);
 }
 
 /// Compiles kernels/<name>.k for the call's type, after `definitions`; `with_sums` puts reduce.k before it.
@@ -50,7 +50,7 @@ sluice_kernel* compiled(PluginDevice& device, const AxisCall& call, const char* 
 
 void plugin_softmax(PluginDevice& device, const AxisCall& call, SoftmaxKind kind) {
   require_type(call.input.dtype, kernel_target(device), "softmax");
-  const ColumnGroups groups = groups_of(call);
+  const ColumnGroups groups = groups_of(device, call);
   KernelValues values = values_of(call, groups);
   values.add_integer({"y_offset"}, call.output.offset);
   const char* const definitions = kind == SoftmaxKind::logsoftmax ? "#define K_LOG 1\n" : "#define K_LOG 0\n";
@@ -64,7 +64,7 @@ void plugin_softmax(PluginDevice& device, const AxisCall& call, SoftmaxKind kind
 void plugin_moments(PluginDevice& device, const AxisCall& call, const Operand& variance, std::int64_t correction) {
   const KernelTarget target = kernel_target(device);
   require_type(call.input.dtype, target, "var");
-  const ColumnGroups groups = groups_of(call);
+  const ColumnGroups groups = groups_of(device, call);
   KernelValues values = values_of(call, groups);
   values.add_integer({"mean_offset"}, call.output.offset);
   values.add_integer({"variance_offset"}, variance.offset);
@@ -81,7 +81,7 @@ void plugin_moments(PluginDevice& device, const AxisCall& call, const Operand& v
 
 void plugin_argreduce(PluginDevice& device, const AxisCall& call, bool greatest) {
   require_type(call.input.dtype, kernel_target(device), greatest ? "argmax" : "argmin");
-  const ColumnGroups groups = groups_of(call);
+  const ColumnGroups groups = groups_of(device, call);
   KernelValues values = values_of(call, groups);
   values.add_integer({"y_offset"}, call.output.offset);
   const char* const definitions = greatest ? "#define K_GREATEST 1\n" : "#define K_GREATEST 0\n";

@@ -26,6 +26,9 @@ constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
 // Why the allocator got no memory, for the thread that asked.
 thread_local PluginFailure last_allocation;
 
+// Text that lives for ever.
+constinit thread_local std::string_view current_operation;
+
 sluice_memory memory_of(const Storage& storage) { return reinterpret_cast<sluice_memory>(storage.data); }
 
 template <std::size_t N>
@@ -60,6 +63,7 @@ PluginDevice::PluginDevice(const PluginTable& table, int number)
   facts_ = {info.kind,
             info.dialect,
             info.features,
+            info.max_group_size,
             info.memory_bytes,
             info.local_bytes,
             text_of(info.name),
@@ -79,23 +83,46 @@ bool PluginDevice::is_alive() const noexcept { return !lost_ && generation_ == f
 void PluginDevice::check_alive(std::string_view operation) const {
   if (is_alive()) return;
   if (is_exiting() && !is_exiting_thread()) wait_for_end();
+  if (!is_exiting() && lost_) throw_lost(operation, "the device was lost");
   const char* const why = is_exiting() ? "the process is ending"
-                          : lost_      ? "the device was lost; start the process again"
-                                  : "the process was forked after the device was opened, which no driver survives; "
-                                    "use the CPU here, or fork before the first use of a GPU";
+                                       : "the process was forked after the device was opened, which no driver "
+                                         "survives; use the CPU here, or fork before the first use of a GPU";
   throw DeviceLost(fmt::format("{}: {}", where(operation), why));
 }
 
 void PluginDevice::check(const PluginFailure& failure, std::string_view operation) {
   if (failure.status == SLUICE_OK) return;
-  if (failure.status == SLUICE_DEVICE_LOST) lost_ = true;
-  raise(failure, where(operation));
+  if (failure.status != SLUICE_DEVICE_LOST) return raise(failure, where(operation));
+  lost_ = true;
+  throw_lost(operation, failure.text);
 }
 
-template <class Function, class... Arguments>
-PluginFailure PluginDevice::submit(Function function, Arguments... arguments) {
-  const std::lock_guard lock(submission_);
-  return table_.call(function, device_, arguments...);
+void PluginDevice::throw_lost(std::string_view operation, std::string_view reason) const {
+  std::string kernels;
+  if (!is_loss_told_.exchange(true)) kernels = recent_.text();
+  if (!kernels.empty())
+    kernels = fmt::format(". The last kernels it was given, any of which may be at fault: {}", kernels);
+  throw DeviceLost(fmt::format("{}: {}; its tensors are lost, so start the process again or go on with the CPU{}",
+                               where(operation), reason, kernels));
+}
+
+/// What this thread has a device do, for the messages of what it calls. Throws DeviceLost unless the device is alive.
+class PluginDevice::Operation {
+ public:
+  Operation(const PluginDevice& device, std::string_view name) {
+    device.check_alive(name);
+    former_ = std::exchange(current_operation, name);
+  }
+  ~Operation() { current_operation = former_; }
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+ private:
+  std::string_view former_;
+};
+
+std::string_view PluginDevice::operation_or(std::string_view name) {
+  return current_operation.empty() ? name : current_operation;
 }
 
 // ---- Memory.
@@ -119,11 +146,10 @@ Storage* PluginDevice::allocate(std::size_t bytes) {
   try {
     CachingAllocator::Block* const block = allocator_.allocate(bytes);
     return &(new Block{Storage(this, block->handle, bytes), block})->storage;
-  } catch (const OutOfMemory&) {
-    if (last_allocation.status != SLUICE_OK && last_allocation.status != SLUICE_OUT_OF_MEMORY) {
-      check(last_allocation, "allocate");
-    }
-    throw;
+  } catch (const OutOfMemory& error) {
+    if (last_allocation.status == SLUICE_OK) throw;
+    if (last_allocation.status != SLUICE_OUT_OF_MEMORY) check(last_allocation, "allocate");
+    throw OutOfMemory(fmt::format("{} ({}: {})", error.what(), table_.name(), last_allocation.text));
   }
 }
 
@@ -228,52 +254,52 @@ void PluginDevice::copy_through_host(Storage& to, const Storage& from, std::size
 // ---- Operations.
 
 void PluginDevice::map(const MapCall& call) {
-  check_alive("map");
+  const Operation operation(*this, "map");
   plugin_map(*this, call);
 }
 
 void PluginDevice::reduce(const ReduceCall& call) {
-  check_alive("reduce");
+  const Operation operation(*this, "reduce");
   plugin_reduce(*this, call);
 }
 
 void PluginDevice::copy(const CopyCall& call) {
-  check_alive("copy");
+  const Operation operation(*this, "copy");
   plugin_copy(*this, call);
 }
 
 void PluginDevice::softmax(const AxisCall& call, SoftmaxKind kind) {
-  check_alive("softmax");
+  const Operation operation(*this, "softmax");
   plugin_softmax(*this, call, kind);
 }
 
 void PluginDevice::moments(const AxisCall& call, const Operand& variance, std::int64_t correction) {
-  check_alive("var");
+  const Operation operation(*this, "var");
   plugin_moments(*this, call, variance, correction);
 }
 
 void PluginDevice::argreduce(const AxisCall& call, bool greatest) {
-  check_alive(greatest ? "argmax" : "argmin");
+  const Operation operation(*this, greatest ? "argmax" : "argmin");
   plugin_argreduce(*this, call, greatest);
 }
 
 void PluginDevice::gather(const IndexCall& call) {
-  check_alive("gather");
+  const Operation operation(*this, "gather");
   plugin_gather(*this, call);
 }
 
 void PluginDevice::scatter_add(const IndexCall& call) {
-  check_alive("scatter_add");
+  const Operation operation(*this, "scatter_add");
   plugin_scatter_add(*this, call);
 }
 
 void PluginDevice::product(const ProductCall& call) {
-  check_alive("matmul");
+  const Operation operation(*this, "matmul");
   plugin_product(*this, call);
 }
 
 void PluginDevice::uniform(const Operand& output, std::int64_t count, RandomKey key) {
-  check_alive("rand");
+  const Operation operation(*this, "rand");
   plugin_uniform(*this, output, count, key);
 }
 
@@ -286,23 +312,17 @@ std::uint64_t PluginDevice::native_handle() {
   return handle;
 }
 
-sluice_kernel* PluginDevice::compile(const char* text, const char* entry) {
-  check_alive("compile");
-  const sluice_source source{sizeof source, 0, text, entry, ""};
-  sluice_kernel* kernel = nullptr;
-  check(submit(&sluice_backend::compile, &source, &kernel), "compile");
-  return kernel;
-}
-
 void PluginDevice::launch(sluice_kernel* kernel, std::uint32_t groups, std::uint32_t group_size,
                           std::span<const sluice_argument> arguments) {
-  check_alive("launch");
+  const std::string_view operation = operation_or("launch");
+  check_alive(operation);
+  recent_.note_launch(kernel, operation);
   const sluice_launch launch{sizeof launch,
                              static_cast<std::uint32_t>(arguments.size()),
                              {groups, 1, 1},
                              {group_size, 1, 1},
                              arguments.data()};
-  check(submit(&sluice_backend::launch, kernel, &launch), "launch");
+  check(submit(&sluice_backend::launch, kernel, &launch), operation);
 }
 
 PluginFailure PluginDevice::probe_component(std::uint32_t k) { return submit(&sluice_backend::probe, k); }

@@ -13,7 +13,9 @@
 #include "src/device/allocator.hpp"
 #include "src/device/device_impl.hpp"
 #include "src/device/kernel_cache.hpp"
+#include "src/device/kernel_store.hpp"
 #include "src/device/plugin_table.hpp"
+#include "src/device/recent_kernels.hpp"
 
 namespace sluice::detail {
 
@@ -22,6 +24,7 @@ struct DeviceFacts {
   std::uint32_t kind = SLUICE_KIND_OTHER;
   std::uint32_t dialect = 0;
   std::uint32_t features = 0;
+  std::uint32_t max_group_size = 0;
   std::uint64_t memory_bytes = 0;
   std::uint32_t local_bytes = 0;
   std::string name, architecture, driver, card;
@@ -61,8 +64,13 @@ class PluginDevice final : public DeviceImpl {
   void uniform(const Operand& output, std::int64_t count, RandomKey key) override;
 
   KernelCache& kernels() { return kernels_; }
-  /// Throws Unsupported with the compiler's log if the text does not compile. Kernels live as long as the process.
+  /// The kernel `entry` of a text: from the kernels that are kept on disk (kernel_store.hpp), else compiled. Throws
+  /// DeviceError with the compiler's log and the text around the place if it does not compile. Kernels live as long as
+  /// the process.
   sluice_kernel* compile(const char* text, const char* entry);
+  /// How many kernels compile() has had compiled, and how many it has taken from the disk.
+  std::uint64_t compiled_kernels() const noexcept { return compiled_; }
+  std::uint64_t loaded_kernels() const noexcept { return loaded_; }
   void launch(sluice_kernel* kernel, std::uint32_t groups, std::uint32_t group_size,
               std::span<const sluice_argument> arguments);
   /// Asks the backend for its first call into vendor library k, in this very process.
@@ -71,17 +79,29 @@ class PluginDevice final : public DeviceImpl {
  private:
   struct Block;
   class Pinned;
+  class Operation;
 
   /// Throws DeviceLost unless the device may be called.
   void check_alive(std::string_view operation) const;
   std::string where(std::string_view operation) const;
+  /// What this thread is doing, `name` if it is no operation. Text that lives for ever.
+  static std::string_view operation_or(std::string_view name);
   /// Throws what the failure stands for, and remembers a loss.
   void check(const PluginFailure& failure, std::string_view operation);
+  /// The first one that is thrown names the last kernels.
+  [[noreturn]] void throw_lost(std::string_view operation, std::string_view reason) const;
   /// Calls a function of the table for this device, one call at a time.
   template <class Function, class... Arguments>
-  PluginFailure submit(Function function, Arguments... arguments);
+  PluginFailure submit(Function function, Arguments... arguments) {
+    const std::lock_guard lock(submission_);
+    return table_.call(function, device_, arguments...);
+  }
   void* allocate_from_backend(std::size_t bytes) noexcept;
   void free_to_backend(void* handle) noexcept;
+  KernelKey key_of(const sluice_source& source) const;
+  /// Null if none was kept, or the backend does not take it.
+  sluice_kernel* load_kept(const KernelKey& key, const char* entry);
+  void keep(const KernelKey& key, sluice_kernel* kernel);
   void copy_through_host(Storage& to, const Storage& from, std::size_t from_offset, std::size_t bytes);
 
   const PluginTable& table_;
@@ -91,8 +111,11 @@ class PluginDevice final : public DeviceImpl {
   DeviceFacts facts_;
   std::mutex submission_;
   std::atomic<bool> lost_{false};
+  mutable std::atomic<bool> is_loss_told_{false};
+  RecentKernels recent_;
   CachingAllocator allocator_;
   KernelCache kernels_;
+  std::atomic<std::uint64_t> compiled_{0}, loaded_{0};
 };
 
 }  // namespace sluice::detail

@@ -84,13 +84,30 @@ std::string distrust(const std::string& path) {
   return {};
 }
 
-std::string own_folder() {
+std::string file_of(const void* function) {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr) return {};
+  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return {};
   std::string file = canonical(info.dli_fname);
   // The name of a program is what its caller made of it; the kernel knows better.
   const std::string program = canonical("/proc/self/exe");
   if (file.empty() || fs::path(file).filename() == fs::path(program).filename()) file = program;
+  return file;
+}
+
+std::string file_state(const std::string& file) {
+  struct stat status {};
+  if (file.empty() || stat(file.c_str(), &status) != 0) return file + " (no file)";
+#if defined(__APPLE__)
+  const timespec& time = status.st_mtimespec;
+#else
+  const timespec& time = status.st_mtim;
+#endif
+  return fmt::format("{} ({} bytes, {}.{:09})", file, status.st_size, static_cast<std::int64_t>(time.tv_sec),
+                     static_cast<std::int64_t>(time.tv_nsec));
+}
+
+std::string own_folder() {
+  const std::string file = file_of(reinterpret_cast<const void*>(&own_folder));
   return file.empty() ? std::string() : fs::path(file).parent_path().string();
 }
 

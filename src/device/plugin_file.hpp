@@ -42,6 +42,13 @@ OpenedPlugin open_plugin(const std::string& path);
 /// Why a file or folder must not be trusted, empty if it may: others can write it, or one of its parents.
 std::string distrust(const std::string& path);
 
+/// The file that holds a function of this process; empty if unknown.
+std::string file_of(const void* function);
+
+/// What tells a file from the next one of the same name: its path, size and time. There may be none of that name: a
+/// system can hold libraries that are no files.
+std::string file_state(const std::string& file);
+
 /// The folder of the file that holds this library, or the program it is linked into; empty if unknown.
 std::string own_folder();
 

@@ -82,20 +82,19 @@ class SortedKeys {
  public:
   SortedKeys(PluginDevice& device, const IndexCall& call)
       : device_(device),
-        room_(static_cast<std::int64_t>(
-            std::max<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(call.count)), kBlock))),
+        block_(2 * std::int64_t{kernel_target(device).group_size}),
+        room_(static_cast<std::int64_t>(std::max<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(call.count)),
+                                                                static_cast<std::uint64_t>(block_)))),
         keys_(device, static_cast<std::size_t>(room_) * sizeof(std::int64_t)) {
     sort_blocks(call);
-    for (std::int64_t size = 2 * kBlock; size <= room_; size *= 2) {
-      for (std::int64_t apart = size / 2; apart >= kBlock; apart /= 2) step(size, apart);
+    for (std::int64_t size = 2 * block_; size <= room_; size *= 2) {
+      for (std::int64_t apart = size / 2; apart >= block_; apart /= 2) step(size, apart);
       merge(size);
     }
   }
   Storage& operator*() const { return *keys_; }
 
  private:
-  static constexpr std::int64_t kBlock = 2 * kGroupSize;
-
   void sort_blocks(const IndexCall& call) {
     KernelValues values(false);
     values.add_integer({"count"}, call.count);
@@ -121,10 +120,11 @@ class SortedKeys {
     kernel_call.add(*keys_);
     kernel_call.launch(compiled(device_, "sort_merge", "", values), blocks(), values);
   }
-  std::uint32_t blocks() const { return static_cast<std::uint32_t>(room_ / kBlock); }
+  std::uint32_t blocks() const { return static_cast<std::uint32_t>(room_ / block_); }
 
   PluginDevice& device_;
-  std::int64_t room_;  // a power of two, kBlock at least
+  const std::int64_t block_;  // as many as two groups have items
+  std::int64_t room_;         // a power of two, block_ at least
   DeviceScratch keys_;
 };
 

@@ -16,7 +16,7 @@ constexpr std::int64_t kTile = 64;  // K_TILE of kernels/product.k
 struct Shapes {
   const char* name;            // of the file in kernels/
   std::int64_t rows, columns;  // of a block
-  std::uint32_t group_size;
+  std::uint32_t group_size;  // 0: as many items as kernels have on this device
   std::string definitions;
 };
 
@@ -67,7 +67,7 @@ Shapes shapes_of(const PluginDevice& device, const ProductCall& call) {
   if (const ProcessorBlocks* const blocks = processor_blocks(device, call.c.dtype)) {
     return processor_shapes(*blocks, call);
   }
-  return {"product", kTile, kTile, kGroupSize, {}};
+  return {"product", kTile, kTile, 0, {}};
 }
 
 bool is_wide(const ProductCall& call) {

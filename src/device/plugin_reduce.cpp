@@ -46,7 +46,7 @@ class Reduction {
   }
 
   void run() {
-    const ColumnGroups groups(space_.outputs, space_.length, space_.is_kept_first, true);
+    const ColumnGroups groups(target_.group_size, space_.outputs, space_.length, space_.is_kept_first, true);
     if (groups.pieces == 1) return reduce_inputs(groups, *call_.output.storage, call_.output.offset);
     // Every piece has one place for each output; then the pieces are what is reduced.
     const DeviceScratch parts(device_, static_cast<std::size_t>(groups.pieces * space_.outputs) * 8);
@@ -206,7 +206,7 @@ class Reduction {
   }
 
   void reduce_parts(std::int64_t pieces, const Storage& parts) {
-    const ColumnGroups groups(space_.outputs, pieces, true, false);
+    const ColumnGroups groups(target_.group_size, space_.outputs, pieces, true, false);
     KernelValues values(false);
     add_common(values, groups, pieces, call_.output.offset);
     KernelCall kernel_call(device_);

@@ -50,8 +50,7 @@ void raise(const PluginFailure& failure, std::string_view where) {
   const std::string message = fmt::format("{}: {}", where, failure.text);
   switch (failure.status) {
     case SLUICE_OUT_OF_MEMORY: throw OutOfMemory(message);
-    case SLUICE_DEVICE_LOST:
-      throw DeviceLost(message + "; the device is lost and so are its tensors: start the process again");
+    case SLUICE_DEVICE_LOST: throw DeviceLost(message);
     case SLUICE_UNSUPPORTED: throw Unsupported(message);
     default: throw DeviceError(message);
   }

@@ -110,7 +110,7 @@ class OneCall {
   sluice_device& device_;
 };
 
-/// A call for a device that may come while another one is going on.
+/// A call for a device that may come while another one is going on: it waits, or makes kernels.
 template <class Body>
 sluice_status enter_shared(sluice_device* device, Body body) noexcept {
   return enter([&] {
@@ -311,7 +311,7 @@ sluice_kernel* keep_kernel(sluice_device* device, KernelNumber number) {
 }
 
 sluice_status compile(sluice_device* device, const sluice_source* source, sluice_kernel** kernel) {
-  return enter_device(device, [&] {
+  return enter_shared(device, [&] {
     require(source != nullptr && source->size >= sizeof *source && kernel != nullptr, "source or kernel is null");
     require(source->text != nullptr && source->entry != nullptr && source->options != nullptr, "a text is null");
     KernelNumber number = 0;
@@ -321,7 +321,7 @@ sluice_status compile(sluice_device* device, const sluice_source* source, sluice
 }
 
 sluice_status kernel_binary(sluice_kernel* kernel, void* buffer, uint64_t* bytes) {
-  return enter_device(kernel == nullptr ? nullptr : kernel->device, [&] {
+  return enter_shared(kernel == nullptr ? nullptr : kernel->device, [&] {
     require(bytes != nullptr, "bytes is null");
     std::string binary;
     check(get_binary(kernel->number, binary));
@@ -334,7 +334,7 @@ sluice_status kernel_binary(sluice_kernel* kernel, void* buffer, uint64_t* bytes
 
 sluice_status load_binary(sluice_device* device, const void* binary, uint64_t bytes, const char* entry,
                           sluice_kernel** kernel) {
-  return enter_device(device, [&] {
+  return enter_shared(device, [&] {
     require(binary != nullptr && entry != nullptr && kernel != nullptr, "binary, entry or kernel is null");
     KernelNumber number = 0;
     check(virtual_gpu::load_binary(std::string(static_cast<const char*>(binary), bytes), entry, number));

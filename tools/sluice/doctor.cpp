@@ -66,6 +66,13 @@ Json json_of(const BackendFinding& backend) {
           {"components", list(backend.components)}};
 }
 
+Json json_of(const KernelCacheReport& cache) {
+  return {{"folder", text_or_null(cache.folder)},
+          {"kernels", cache.kernels},
+          {"bytes", cache.bytes},
+          {"reason", text_or_null(cache.reason)}};
+}
+
 Json json_of(const Diagnosis& diagnosis) {
   const SelectionReport& report = diagnosis.report;
   Json preference;
@@ -81,6 +88,7 @@ Json json_of(const Diagnosis& diagnosis) {
           {"chosen_reason", report.reason},
           {"preference", std::move(preference)},
           {"cards", diagnosis.cards ? list(*diagnosis.cards) : Json(nullptr)},
+          {"kernel_cache", json_of(report.kernel_cache)},
           {"backends", list(diagnosis.backends)},
           {"refused", list(diagnosis.refused)},
           {"problems", list(diagnosis.problems)}};
@@ -157,11 +165,18 @@ std::string describe_preference(const Diagnosis& diagnosis) {
          (diagnosis.is_preference_followed ? "" : ", which cannot be followed");
 }
 
+std::string describe(const KernelCacheReport& cache) {
+  if (cache.folder.empty()) return "none: " + cache.reason;
+  return cache.folder + ", " + std::to_string(cache.kernels) + (cache.kernels == 1 ? " kernel" : " kernels") + ", " +
+         memory_text(cache.bytes) + (cache.reason.empty() ? "" : "; not used: " + cache.reason);
+}
+
 std::string to_text(const Diagnosis& diagnosis) {
   std::string text = "sluice " SLUICE_VERSION_STRING ", plug-in ABI " + std::to_string(SLUICE_BACKEND_ABI) + "\n\n";
   text += "get_device() gives " + diagnosis.report.chosen + ": " + diagnosis.report.reason + "\n";
   text += "preference: " + describe_preference(diagnosis) + "\n";
-  text += "cards: " + describe_cards(diagnosis.cards) + "\n\n";
+  text += "cards: " + describe_cards(diagnosis.cards) + "\n";
+  text += "kernel cache: " + describe(diagnosis.report.kernel_cache) + "\n\n";
   text += table_of(diagnosis);
   for (const BackendFinding& backend : diagnosis.backends) add_backend(text, backend);
   if (!diagnosis.refused.empty()) text += "\nnot used\n";
