@@ -1,4 +1,5 @@
-// The OpenCL device of this machine, for tests that compare it with the CPU. PoCL is enough.
+// The devices of this machine that run the library's kernels, for tests that compare them with the CPU: the OpenCL
+// device, for which PoCL is enough, and the virtual GPU of tests/simulated/.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,13 +13,13 @@
 
 namespace sluice::tests {
 
-/// Skips where there is no OpenCL device. The plug-in lies where the build puts it.
-class OpenClDevice : public ::testing::Test {
+/// A test for each backend of this name; skips where it finds no device. The plug-ins lie where the build puts them.
+class KernelDevice : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..", 0);
-    if (!functional("OpenCL")) GTEST_SKIP() << why("OpenCL");
-    device = get_device("OpenCL");
+    setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..:" SLUICE_TEST_PLUGINS "/virtual", 0);
+    if (!functional(GetParam())) GTEST_SKIP() << why(GetParam());
+    device = get_device(GetParam());
   }
   Device device = cpu_device();
 
@@ -51,6 +52,10 @@ class OpenClDevice : public ::testing::Test {
     }
   }
 };
+
+#define SLUICE_INSTANTIATE_FOR_KERNEL_DEVICES(Fixture)                          \
+  INSTANTIATE_TEST_SUITE_P(On, Fixture, ::testing::Values("OpenCL", "Virtual"), \
+                           [](auto& info) { return std::string(info.param); })
 
 inline std::string name_of(DType dtype) { return std::string(dtype.name()); }
 
