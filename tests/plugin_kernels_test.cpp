@@ -10,8 +10,6 @@
 namespace sluice {
 namespace {
 
-using tests::kAllTypes;
-using tests::kFloatingTypes;
 using tests::name_of;
 using tests::numbers;
 using tests::order_of;
@@ -25,7 +23,7 @@ SLUICE_INSTANTIATE_FOR_KERNEL_DEVICES(PluginKernels);
 const std::vector<Dims> kDims = {Dims{}, Dims{0}, Dims{1}, Dims{2}, Dims{0, 1}, Dims{0, 2}, Dims{1, 2}};
 
 TEST_P(PluginKernels, SumsAndProducts) {
-  for (const DType dtype : kAllTypes) {
+  for (const DType dtype : types()) {
     const Tensor x = numbers({9, 5, 11}, dtype, -3, 3, 1);
     for (const Dims& dims : kDims) {
       const double tolerance = order_of(dtype, 2);
@@ -41,7 +39,7 @@ TEST_P(PluginKernels, SumsAndProducts) {
 }
 
 TEST_P(PluginKernels, Extremes) {
-  for (const DType dtype : kAllTypes) {
+  for (const DType dtype : types()) {
     Tensor x = numbers({9, 5, 11}, dtype, -100, 100, 1);
     for (int with_nan = 0; with_nan < (dtype.is_floating() ? 2 : 1); ++with_nan) {
       if (with_nan == 1) x = cast(where(abs(x) < 5, NAN, x), dtype);
@@ -125,7 +123,7 @@ TEST_P(PluginKernels, SumsOfInfinitiesAndNaN) {
 // ---- Along an axis.
 
 TEST_P(PluginKernels, Softmax) {
-  for (const DType dtype : kFloatingTypes) {
+  for (const DType dtype : floating_types()) {
     for (const Shape& shape : {Shape{10, 7}, Shape{1, 3}, Shape{1000, 2}, Shape{3, 300, 5}}) {
       const Tensor x = numbers(shape, dtype, -10, 10, 1);
       for (int dim = 0; dim < shape.rank(); ++dim) {
@@ -152,7 +150,7 @@ TEST_P(PluginKernels, SoftmaxOfInfinities) {
 }
 
 TEST_P(PluginKernels, Moments) {
-  for (const DType dtype : kAllTypes) {
+  for (const DType dtype : types()) {
     for (const Shape& shape : {Shape{10, 7}, Shape{300, 4}, Shape{3, 20, 50}, Shape{1, 5}}) {
       const Tensor x = numbers(shape, dtype, 50, 60, 1);
       for (int dim = 0; dim < shape.rank(); ++dim) {
@@ -173,7 +171,7 @@ TEST_P(PluginKernels, Moments) {
 
 TEST_P(PluginKernels, GatherAndScatter) {
   const Tensor indices = from(std::vector<std::int64_t>{3, 0, 3, 4, 3, 1}, {3, 2});
-  for (const DType dtype : kAllTypes) {
+  for (const DType dtype : types()) {
     const Tensor columns = numbers({3, 2, 5}, dtype, -100, 100, 1), single = numbers({5}, dtype, -100, 100, 2);
     const auto pick = [](const Tensor& x, const Tensor& i) { return gather(x, i); };
     expect_same(name_of(dtype) + " columns", 0, 0, pick, columns, indices);
@@ -209,7 +207,7 @@ TEST_P(PluginKernels, IndicesOutOfRangeAreReported) {
 // ---- Products.
 
 TEST_P(PluginKernels, Products) {
-  for (const DType dtype : kAllTypes) {
+  for (const DType dtype : types()) {
     for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, {5, 3, 7}, {64, 64, 8}, {65, 130, 33}, {200, 1, 300}}) {
       for (int form = 0; form < 4; ++form) {
         const bool ta = (form & 1) != 0, tb = (form & 2) != 0;

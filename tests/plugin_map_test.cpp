@@ -17,8 +17,6 @@
 namespace sluice {
 namespace {
 
-using tests::kAllTypes;
-using tests::kFloatingTypes;
 using tests::name_of;
 using tests::numbers;
 using tests::order_of;
@@ -57,7 +55,7 @@ TEST_P(PluginMap, EveryRowOfTheOpTableInFloat) {
 }
 
 TEST_P(PluginMap, EveryRowOfTheOpTableInEveryType) {
-  for (const DType dtype : kAllTypes) {
+  for (const DType dtype : types()) {
     std::vector<Tensor> inputs;
     for (std::uint64_t k = 0; k < 3; ++k) inputs.push_back(numbers({257}, dtype, -20, 20, 10 + k));
     for (const test::OpReference& row : test::op_references()) {
@@ -93,9 +91,9 @@ TEST_P(PluginMap, EveryConversion) {
                                     2e9,  2.5e9,        -2.5e9,        9e18,   1e19,         -1e19,        1e30,
                                     1e-7, 6e-8,         1e-40,         3e38,   1e39,         INFINITY,     -INFINITY,
                                     NAN,  2147483647.5, -2147483648.5, 4.1e-8, 1.0009765625, 1.00048828125};
-  for (const DType from_type : kAllTypes) {
+  for (const DType from_type : types()) {
     const Tensor x = cast(from(wild), from_type);
-    for (const DType to : kAllTypes) {
+    for (const DType to : types()) {
       // A device may take the denormals of f32 for 0.
       expect_same(
           name_of(from_type) + " to " + name_of(to), 0, to == bf16 || to == f32 ? 1.2e-38 : 0,
@@ -202,7 +200,7 @@ TEST_P(PluginMap, ThreadsMayCompileTheSameKernel) {
 // ---- Copies.
 
 TEST_P(PluginMap, Copies) {
-  for (const DType dtype : kAllTypes) {
+  for (const DType dtype : types()) {
     const Tensor x = numbers({5, 3, 7}, dtype, 0, 100, 1), y = numbers({5, 2, 7}, dtype, 0, 100, 2);
     const std::string name = name_of(dtype);
     expect_same(
