@@ -10,16 +10,17 @@
 namespace sluice::tests {
 namespace {
 
-/// Every dialect's words for one kernel: out[i] = in[i] * factor of a group of `items`, reversed through local memory.
+/// One kernel in each dialect: out[i] = in[i] * factor, groups of `items` reversed through local memory.
 std::string reversing_text(std::uint32_t dialect, int items, bool has_barrier = true) {
   std::string text = "#define K_GROUP_SIZE " + std::to_string(items) + "\n" +
                      detail::kernel_prelude({dialect, false}).substr(sizeof "#define K_GROUP_SIZE 256");
   text += "typedef struct { float factor; int unused; } k_values;\n";
+  text += "KFN float mirrored(K_LOCAL_POINTER(float) kept, k_u32 item) { return kept[K_GROUP_SIZE - 1 - item]; }\n";
   text += "K_KERNEL(reverse)(K_READ(float, in, 0), K_WRITE(float, out, 1), K_VALUES(k_values, v, 2) K_IDS) {\n";
   text += "  K_LOCAL(float, kept, K_GROUP_SIZE);\n";
   text += "  kept[K_ITEM] = in[K_GLOBAL_ITEM] * v.factor;\n";
   text += has_barrier ? "  K_BARRIER;\n" : "";
-  return text + "  out[K_GLOBAL_ITEM] = kept[K_GROUP_SIZE - 1 - K_ITEM];\n}\n";
+  return text + "  out[K_GLOBAL_ITEM] = mirrored(kept, K_ITEM);\n}\n";
 }
 
 /// A kernel of CUDA that has one block, of ints, and the number of its items.

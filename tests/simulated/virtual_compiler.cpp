@@ -105,13 +105,22 @@ bool is_name(const std::string& entry) {
          std::all_of(entry.begin(), entry.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
+/// The text with pointers to local memory as plain ones: what makes a variable local here cannot stand in a parameter.
+std::string with_plain_pointers(std::string text) {
+  const std::string begin = "#define K_LOCAL_POINTER(T) ";
+  if (const std::size_t at = text.find(begin); at != std::string::npos) {
+    text.replace(at, text.find('\n', at) - at, begin + "T*");
+  }
+  return text;
+}
+
 /// Makes the library under a name of its own first: other processes may want the same one. The log, or empty.
 std::string build(const std::string& text, const std::string& entry, const char* header, const fs::path& library) {
   const std::string stem = library.string() + "." + std::to_string(getpid());
   const std::string source = stem + ".cpp", log = stem + ".log", made = stem + ".so";
   std::error_code ignored;
   fs::create_directories(library.parent_path(), ignored);
-  std::ofstream(source, std::ios::binary) << text << "\nVIRTUAL_ENTRY(" << entry << ")\n";
+  std::ofstream(source, std::ios::binary) << with_plain_pointers(text) << "\nVIRTUAL_ENTRY(" << entry << ")\n";
   const bool is_made = run(command_of(header, source, made), log);
   std::string said = read_file(log);
   if (is_made) fs::rename(made, library);

@@ -2,6 +2,9 @@
    functions; a test finds them with dlsym (see controls.hpp). They are not part of the driver: no fault hits them, no
    counter counts them, and they work in a forked child.
 
+   One device that runs kernels, called Virtual:0, for any program:
+     SLUICE_BACKEND_PATH=<build>/tests/plugins/virtual VIRTUAL_GPU_COUNT=1
+
    The environment sets a virtual GPU up when a backend first uses it. Each variable is looked up as
    VIRTUAL_<BACKEND>_X, then as VIRTUAL_GPU_X, so that several backends in one process can differ (VIRTUAL_CUDA_COUNT,
    VIRTUAL_OPENCL_COUNT):

@@ -88,12 +88,12 @@ static inline int virtual_size(void (*)(P...), int k) {
   return k < static_cast<int>(sizeof...(P)) ? sizes[k] : -1;
 }
 
-#define VIRTUAL_ENTRY(kernel)                                                                                         \
-  VIRTUAL_EXPORT void virtual_run(void* const* arguments, int count) { virtual_call(kernel, arguments, count); }      \
-  VIRTUAL_EXPORT int virtual_parameter_size(int k) { return virtual_size(kernel, k); }                                \
-  VIRTUAL_EXPORT void virtual_local_memory(char** begin, char** end) {                                                \
-    *begin = __start_virtual_local;                                                                                   \
-    *end = __stop_virtual_local;                                                                                      \
+#define VIRTUAL_ENTRY(kernel)                                                                                    \
+  VIRTUAL_EXPORT void virtual_run(void* const* arguments, int count) { virtual_call(kernel, arguments, count); } \
+  VIRTUAL_EXPORT int virtual_parameter_size(int k) { return virtual_size(kernel, k); }                           \
+  VIRTUAL_EXPORT void virtual_local_memory(char** begin, char** end) {                                           \
+    *begin = __start_virtual_local;                                                                              \
+    *end = __stop_virtual_local;                                                                                 \
   }
 
 #endif
