@@ -89,13 +89,17 @@ endfunction()
 
 # The virtual GPU of the tests as a plug-in of its own for a benchmark, which gets its folder as SLUICE_BENCH_PLUGINS.
 function(sluice_add_bench_backend program)
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/simulated/virtual_*.cpp")
+  set(simulated "${PROJECT_SOURCE_DIR}/tests/simulated")
+  file(GLOB sources CONFIGURE_DEPENDS "${simulated}/virtual_*.cpp")
   set(folder "${PROJECT_BINARY_DIR}/bench/plugins")
   add_library(sluice_bench_backend MODULE ${sources})
   sluice_set_flags(sluice_bench_backend)
   target_include_directories(sluice_bench_backend PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(sluice_bench_backend PRIVATE SLUICE_VIRTUAL_NAME=CUDA
-                                                          SLUICE_VIRTUAL_DIALECT=SLUICE_DIALECT_CUDA)
+                                                          SLUICE_VIRTUAL_DIALECT=SLUICE_DIALECT_CUDA
+                                                          SLUICE_VIRTUAL_CACHE="${PROJECT_BINARY_DIR}/bench/kernels"
+                                                          SLUICE_VIRTUAL_COMPILER="${CMAKE_CXX_COMPILER}"
+                                                          SLUICE_VIRTUAL_DIALECTS="${simulated}/dialects")
   target_link_libraries(sluice_bench_backend PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
   set_target_properties(sluice_bench_backend PROPERTIES OUTPUT_NAME sluice-cuda PREFIX lib
                                                         LIBRARY_OUTPUT_DIRECTORY "${folder}")
