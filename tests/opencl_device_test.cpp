@@ -10,6 +10,7 @@
 
 #include "sluice/sluice.hpp"
 #include "src/device/plugin_device.hpp"
+#include "temporary_folder.hpp"
 
 namespace sluice {
 namespace {
@@ -182,6 +183,27 @@ int state_without_platforms() {
 
 TEST_F(OpenClDeathTest, WithoutAPlatformIsNotAvailable) {
   EXPECT_EXIT(std::_Exit(state_without_platforms()), ::testing::ExitedWithCode(0), "");
+}
+
+int state_without_linker() {
+  const tests::TemporaryFolder cache;
+  setenv("POCL_CACHE_DIR", cache.path().c_str(), 1);
+  setenv("PATH", cache.path().c_str(), 1);
+  cache.write("ld", "not a program");
+  if (!available("OpenCL")) return 0;
+  // A GPU needs no linker.
+  if (!get_device_report().backends[3].devices[0].name.starts_with("pthread")) return 0;
+  if (functional("OpenCL") || why("OpenCL").find("$PATH") == std::string::npos) return 1;
+  try {
+    get_device("OpenCL");
+    return 2;
+  } catch (const DeviceError& error) {
+    return std::string(error.what()).find("linker ld") == std::string::npos ? 3 : 0;
+  }
+}
+
+TEST_F(OpenClDeathTest, WithoutALinkerPoclIsRefusedAndTheProcessGoesOn) {
+  EXPECT_EXIT(std::_Exit(state_without_linker()), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

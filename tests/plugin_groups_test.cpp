@@ -74,13 +74,11 @@ TEST_P(PluginGroups, Elementwise) {
 }
 
 TEST_P(PluginGroups, Reductions) {
-  for (const Shape& shape : {Shape{9, 5, 11}, Shape{1000, 3}, Shape{3, 1000}, Shape{100003}}) {
+  for (const Shape& shape : {Shape{1000, 3}, Shape{100003}}) {
     const Tensor x = numbers(shape, f32, -1, 1, 1);
     for (int dim = 0; dim < shape.rank(); ++dim) {
       expect_same(
           "sum", order_of(f32, 2), 1e-6, [&](const Tensor& v) { return sum(v, {dim}); }, x);
-      expect_same(
-          "maximum", 0, 0, [&](const Tensor& v) { return maximum(v, {dim}); }, x);
       expect_same(
           "argmax", 0, 0, [&](const Tensor& v) { return argmax(v, dim); }, x);
       expect_same(
@@ -104,17 +102,10 @@ TEST_P(PluginGroups, Indices) {
 }
 
 TEST_P(PluginGroups, Products) {
-  for (const DType dtype : {f32, i32, f64}) {
-    for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, {64, 64, 8}, {65, 130, 33}}) {
-      for (int form = 0; form < 4; ++form) {
-        const bool ta = (form & 1) != 0, tb = (form & 2) != 0;
-        expect_same(
-            "product", 1e-6, dtype == f64 ? 1e-13 : 1e-4,
-            [&](const Tensor& x, const Tensor& y) { return matmul(x, y, {.transpose_a = ta, .transpose_b = tb}); },
-            numbers(ta ? Shape{k, m} : Shape{m, k}, dtype, -3, 3, 1),
-            numbers(tb ? Shape{n, k} : Shape{k, n}, dtype, -3, 3, 2));
-      }
-    }
+  for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, {64, 64, 8}, {65, 130, 33}}) {
+    expect_same(
+        "product", 0, 0, [](const Tensor& x, const Tensor& y) { return matmul(x, y, {.transpose_b = true}); },
+        numbers({m, k}, i32, -30, 30, 1), numbers({n, k}, i32, -30, 30, 2));
   }
 }
 

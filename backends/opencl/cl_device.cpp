@@ -5,6 +5,7 @@
 
 #include "backends/common/text.hpp"
 #include "backends/opencl/cl_error.hpp"
+#include "backends/opencl/pocl.hpp"
 
 namespace sluice::opencl {
 namespace {
@@ -31,10 +32,18 @@ sluice_memory number_of(cl_mem buffer) { return reinterpret_cast<sluice_memory>(
 
 }  // namespace
 
-Device::Device(const FoundDevice& found) : id_(found.id), limits_(limits_of(found.id)), context_(make_context(found)) {
+Device::Device(const FoundDevice& found)
+    : id_(found.id),
+      limits_(limits_of(found.id)),
+      needs_linker_(sluice::opencl::needs_linker(found)),
+      context_(make_context(found)) {
   cl_int code = kSuccess;
   queue_ = api().clCreateCommandQueue(context_.get(), id_, 0, &code);
   check(code, "clCreateCommandQueue");
+}
+
+void Device::check_compiler() const {
+  if (needs_linker_) require_linker();
 }
 
 // ---- Memory.

@@ -31,6 +31,8 @@ class Device {
   cl_context context() const noexcept { return context_.get(); }
   cl_command_queue queue() const noexcept { return queue_; }
   const DeviceLimits& limits() const noexcept { return limits_; }
+  /// Throws Failure where the driver could not make kernels, if it would end the process over that.
+  void check_compiler() const;
 
   /// OpenCL promises memory that it does not have and says so at the first use, or never: a processor's driver does not
   /// count at all. So the limits are kept here.
@@ -63,6 +65,7 @@ class Device {
 
   cl_device_id id_;
   DeviceLimits limits_;
+  bool needs_linker_;
   Context context_;
   cl_command_queue queue_ = nullptr;
   Tickets tickets_;

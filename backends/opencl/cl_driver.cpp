@@ -43,11 +43,8 @@ std::vector<cl_platform_id> platforms() {
 }
 
 std::string platform_name(cl_platform_id platform) {
-  const auto ask = [&](std::size_t bytes, void* to, std::size_t* needed) {
-    return api().clGetPlatformInfo(platform, kPlatformName, bytes, to, needed);
-  };
-  std::string name;
-  return ask_text(ask, name) == kSuccess ? name : std::string("a platform without a name");
+  const std::string name = platform_text(platform, kPlatformName);
+  return name.empty() ? "a platform without a name" : name;
 }
 
 /// Why a device cannot be used.

@@ -76,6 +76,15 @@ std::string device_text(cl_device_id device, cl_uint question) {
   return {first, text.end()};
 }
 
+std::string platform_text(cl_platform_id platform, cl_uint question) {
+  const auto ask = [&](std::size_t bytes, void* to, std::size_t* needed) {
+    return api().clGetPlatformInfo(platform, question, bytes, to, needed);
+  };
+  std::string text;
+  if (ask_text(ask, text) != 0) text.clear();
+  return text;
+}
+
 DeviceLimits limits_of(cl_device_id device) {
   DeviceLimits limits{};
   limits.memory_bytes = device_number<cl_ulong>(device, kDeviceGlobalMemSize);

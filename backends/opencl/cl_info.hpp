@@ -24,6 +24,9 @@ cl_int ask_text(const Ask& ask, std::string& text) {
 /// A text of a device, empty if it has none.
 std::string device_text(cl_device_id device, cl_uint question);
 
+/// A text of a platform, empty if it has none.
+std::string platform_text(cl_platform_id platform, cl_uint question);
+
 /// A number of a device, all zeros if it does not know. T has the size that OpenCL says.
 template <class T>
 T device_number(cl_device_id device, cl_uint question) {

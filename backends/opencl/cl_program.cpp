@@ -53,6 +53,7 @@ cl_int build(cl_program program, cl_device_id device, const std::string& options
 }  // namespace
 
 Program compile(Device& device, const sluice_source& source) {
+  device.check_compiler();
   const char* text = source.text;
   cl_int code = kSuccess;
   Program program(api().clCreateProgramWithSource(device.context(), 1, &text, nullptr, &code));
@@ -80,6 +81,7 @@ std::string LoadedKernel::binary() const {
 }
 
 Program load_binary(Device& device, const void* binary, std::uint64_t bytes) {
+  device.check_compiler();
   BinaryHeader header{};
   if (bytes < sizeof header) throw Failure(SLUICE_ERROR, "not a kernel binary: too short");
   std::memcpy(&header, binary, sizeof header);
