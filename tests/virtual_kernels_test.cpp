@@ -200,6 +200,13 @@ TEST_F(VirtualKernels, ArgumentsMustBeWhatTheKernelTakes) {
   EXPECT_NE(problem({block, {0, 0, &wide, 4, 0}, block}).find("argument 2"), std::string::npos);
 }
 
+TEST_F(VirtualKernels, AFaultChangesWhatAKernelHasWritten) {
+  plugin.gpu.set_faults("launch:2");
+  EXPECT_TRUE(reverses(plugin, true));
+  EXPECT_FALSE(reverses(plugin, true));
+  EXPECT_TRUE(reverses(plugin, true));
+}
+
 // ---- The compiler.
 
 TEST_F(VirtualKernels, ATextThatDoesNotCompileIsReportedWithItsLine) {
