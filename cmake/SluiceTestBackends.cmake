@@ -88,4 +88,5 @@ foreach(language c cpp)
   add_dependencies(sluice_test_backends sluice_backend_header_${language})
 endforeach()
 
-target_compile_definitions(sluice_test_support INTERFACE SLUICE_TEST_PLUGINS="${test_plugins}")
+target_compile_definitions(sluice_test_support INTERFACE SLUICE_TEST_PLUGINS="${test_plugins}"
+                                                         SLUICE_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
