@@ -6,7 +6,6 @@
 #include "kernel_device.hpp"
 #include "src/device/plugin_device.hpp"
 #include "tests/simulated/plugin.hpp"
-#include "tests/temporary_folder.hpp"
 
 namespace sluice {
 namespace {
@@ -61,6 +60,7 @@ struct Barriers {
   const char* name;
   const char* entry;
   int count;
+  friend std::ostream& operator<<(std::ostream& out, const Barriers& barriers) { return out << barriers.name; }
 };
 class WithoutABarrier : public ::testing::TestWithParam<Barriers> {};
 INSTANTIATE_TEST_SUITE_P(Kernel, WithoutABarrier,
@@ -101,7 +101,7 @@ class OnVirtualDevice : public ::testing::Test {
 
 /// The mean loss of an epoch over the digits.
 double train_digits(const Device& device) {
-  const Tensor table = read_csv(tests::source_file("data/digits.csv.gz"));
+  const Tensor table = read_csv(SLUICE_TEST_DIGITS);
   const Tensor images = slice(table, 0, 0, 64) / 16, labels = cast(reshape(slice(table, 0, 64, 65), {-1}), i64);
   seed(42);
   Net model = Net{} | device;
