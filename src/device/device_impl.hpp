@@ -115,6 +115,8 @@ class DeviceImpl {
   virtual bool has_f64() const { return true; }
   /// The vendor's handle of the device as a number, 0 where there is none.
   virtual std::uint64_t native_handle() { return 0; }
+  /// How many kernels it has compiled so far; 0 where nothing is compiled.
+  virtual std::size_t compiled_kernels() const { return 0; }
   /// What counts and keeps its memory, null if nothing does.
   virtual CachingAllocator* allocator() { return nullptr; }
 

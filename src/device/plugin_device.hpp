@@ -46,6 +46,7 @@ class PluginDevice final : public DeviceImpl {
   void read(const Storage& from, std::size_t offset, void* to, std::size_t bytes) override;
   void copy_from_device(Storage& to, const Storage& from, std::size_t from_offset, std::size_t bytes) override;
   std::uint64_t native_handle() override;
+  std::size_t compiled_kernels() const override { return kernels_.compiled(); }
   CachingAllocator* allocator() override { return is_alive() ? &allocator_ : nullptr; }
 
   void map(const MapCall& call) override;
