@@ -30,6 +30,7 @@ double Bounds::of(DType dtype) const {
   if (!dtype.is_floating()) return 0;
   if (dtype == f64) return wide;
   if (dtype == f32) return single;
+  if (half > 0) return half;
   // The error of the float in units of the half, beside the rounding.
   return 0.5 + std::ldexp(single, format_of(dtype).digits - format_of(f32).digits);
 }
@@ -59,6 +60,14 @@ std::vector<DType> Check::types() const {
 std::vector<DType> Check::floating_types() const {
   std::vector<DType> list = types();
   std::erase_if(list, [](DType dtype) { return !dtype.is_floating(); });
+  return list;
+}
+
+std::vector<DType> Check::types(std::initializer_list<DType> quick) const {
+  std::vector<DType> list = types();
+  if (spares_kernels()) {
+    std::erase_if(list, [&](DType dtype) { return std::ranges::find(quick, dtype) == quick.end(); });
+  }
   return list;
 }
 

@@ -22,14 +22,15 @@ struct Expected {
   std::vector<Real> magnitude;  ///< per element, what the units are taken at; empty for the values themselves
 };
 
-/// Units of the last place that a result may be off, by element type: a half is rounded from f32.
+/// Units of the last place that a result may be off, by element type.
 struct Bounds {
   double single = 4;
   double wide = 450;  ///< of f64, 1e-13
+  double half = 0;    ///< of f16 and bf16; 0 stands for one rounding of the float
   double of(DType dtype) const;
 };
-/// Results that are one rounding away, or the operand itself.
-inline constexpr Bounds kExact{0.5, 0.5};
+/// Results that are one rounding away.
+inline constexpr Bounds kRounded{0.51, 0.51};
 
 class Check {
  public:
@@ -46,6 +47,8 @@ class Check {
   std::vector<DType> types() const;
   /// Those of them that are floating.
   std::vector<DType> floating_types() const;
+  /// Of `quick` those that the device has, where few kernels may be compiled; else all.
+  std::vector<DType> types(std::initializer_list<DType> quick) const;
   bool flushes() const { return flushes_; }
   /// Kernels compiled since the start.
   std::size_t compiled() const;

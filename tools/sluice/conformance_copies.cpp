@@ -144,8 +144,17 @@ std::vector<Move> moves() {
   };
 }
 
-void check_move(Check& check, const Move& move) {
-  for (const DType dtype : check.types()) {
+/// A copy's kernel depends on the size of elements alone: some of the types, others for each move.
+std::vector<DType> types_for(const Check& check, std::size_t number) {
+  switch (number % 3) {
+    case 0: return check.types({boolean, u8, i8, i32, f32});
+    case 1: return check.types({i16, f16, bf16, i32, f32});
+    default: return check.types({i64, f64, i32, f32});
+  }
+}
+
+void check_move(Check& check, const Move& move, std::size_t number) {
+  for (const DType dtype : types_for(check, number)) {
     const std::string where = to_string(move.from) + " to " + to_string(move.to);
     check.attempt(move.name, dtype, where, [&] {
       const Tensor x = distinct_bits(move.from, dtype);
@@ -172,7 +181,8 @@ void check_move(Check& check, const Move& move) {
 }  // namespace
 
 void check_copy(Check& check) {
-  for (const Move& move : moves()) check_move(check, move);
+  std::size_t number = 0;
+  for (const Move& move : moves()) check_move(check, move, number++);
 }
 
 void check_moves(Check& check) {

@@ -17,8 +17,7 @@ using Outputs = std::function<std::vector<Tensor>(std::vector<Tensor>& inputs)>;
 /// one device. The sum itself is not computed: the weights are what flows in.
 std::vector<Tensor> tape_gradients(const Outputs& f, std::vector<Tensor> inputs, std::vector<Tensor> weights);
 
-/// The derivative at 0 of a function of one step, from five points; nothing where two step sizes disagree, as they do
-/// at a kink.
+/// The derivative at 0 of a function of one step, from five points at two step sizes; nothing at a kink.
 std::optional<Real> difference(const std::function<Real(Real step)>& f);
 
 }  // namespace sluice::conformance

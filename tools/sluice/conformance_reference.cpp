@@ -73,11 +73,23 @@ Array along(const Array& x, int dim, const std::function<std::vector<Real>(const
   return result;
 }
 
+namespace {
+
+/// Integer results wrap to their type.
+std::vector<Real> wrapped(const std::vector<Real>& values, DType dtype) {
+  std::vector<std::int64_t> integers;
+  for (const Real value : values) integers.push_back(static_cast<std::int64_t>(value));
+  return array_of(tensor_of_integers(integers, dtype)).at;
+}
+
+}  // namespace
+
 void check_forward(Check& check, const Call& call, DType dtype, const std::vector<Array>& operands) {
   check.attempt(call.operation, dtype, call.where, [&] {
     std::vector<Tensor> there;
     for (const Array& x : operands) there.push_back(check.move(tensor_of(x, dtype)));
     Expected expected{call.reference(operands), call.result, call.bounds.of(call.result), {}};
+    if (call.result.is_integer()) expected.values.at = wrapped(expected.values.at, call.result);
     if (call.magnitude) expected.magnitude = call.magnitude(operands);
     check.compare(call.operation, dtype, call.where, call.run(there), expected);
   });

@@ -33,8 +33,8 @@ struct Call {
   /// Per element the size at which units of the last place are taken; without it the result's own.
   std::function<std::vector<Real>(const std::vector<Array>&)> magnitude = {};
   DType result = f32;
-  Bounds bounds = kExact;
-  Bounds gradient_bounds = {16, 1000};
+  Bounds bounds = kRounded;
+  Bounds gradient_bounds = {16, 1000, 4};
 };
 
 /// Operands are numbers of `dtype`.
