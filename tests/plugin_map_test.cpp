@@ -8,11 +8,11 @@
 #include <thread>
 
 #include "kernel_device.hpp"
-#include "op_reference.hpp"
 #include "src/core/map.hpp"
 #include "src/core/program.hpp"
 #include "src/core/tensor_rep.hpp"
 #include "src/core/typed_program.hpp"
+#include "tools/sluice/conformance_rows.hpp"
 
 namespace sluice {
 namespace {
@@ -44,7 +44,7 @@ Tensor any_floats(std::uint32_t seed) {
 
 TEST_P(PluginMap, EveryRowOfTheOpTableInFloat) {
   const std::vector<Tensor> inputs = {any_floats(1), any_floats(2), any_floats(3)};
-  for (const test::OpReference& row : test::op_references()) {
+  for (const conformance::OpReference& row : conformance::op_references()) {
     std::vector<Tensor> here(inputs.begin(), inputs.begin() + row.arity);
     std::vector<Tensor> there;
     for (const Tensor& x : here) there.push_back(x | device);
@@ -58,7 +58,7 @@ TEST_P(PluginMap, EveryRowOfTheOpTableInEveryType) {
   for (const DType dtype : types()) {
     std::vector<Tensor> inputs;
     for (std::uint64_t k = 0; k < 3; ++k) inputs.push_back(numbers({257}, dtype, -20, 20, 10 + k));
-    for (const test::OpReference& row : test::op_references()) {
+    for (const conformance::OpReference& row : conformance::op_references()) {
       std::vector<Tensor> here(inputs.begin(), inputs.begin() + row.arity);
       std::vector<Tensor> there;
       for (const Tensor& x : here) there.push_back(x | device);

@@ -50,6 +50,7 @@ class PluginDevice final : public DeviceImpl {
   void read(const Storage& from, std::size_t offset, void* to, std::size_t bytes) override;
   void copy_from_device(Storage& to, const Storage& from, std::size_t from_offset, std::size_t bytes) override;
   std::uint64_t native_handle() override;
+  std::size_t made_kernels() const override { return kernels_.made(); }
   CachingAllocator* allocator() override { return is_alive() ? &allocator_ : nullptr; }
 
   void map(const MapCall& call) override;
