@@ -215,7 +215,8 @@ TEST_F(VirtualKernels, ATextThatDoesNotCompileIsReportedWithItsLine) {
   EXPECT_EQ(plugin.table.compile(plugin.device[0], &source, &kernel), SLUICE_BAD_SOURCE);
   EXPECT_NE(plugin.error().find(":3:"), std::string::npos) << plugin.error();
   EXPECT_NE(plugin.error().find("nothing"), std::string::npos) << plugin.error();
-  const sluice_source other{sizeof other, 0, own_text("").c_str(), "other", ""};
+  const std::string whole = own_text("");
+  const sluice_source other{sizeof other, 0, whole.c_str(), "other", ""};
   EXPECT_EQ(plugin.table.compile(plugin.device[0], &other, &kernel), SLUICE_BAD_SOURCE);
 }
 

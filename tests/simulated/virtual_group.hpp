@@ -37,7 +37,7 @@ class GroupRunner {
 
   Fiber& fiber(std::size_t k);
   void resume(Fiber& fiber);
-  [[noreturn]] void run_items();
+  void run_items();
   static void begin();
   std::string check(std::uint32_t items);
 
