@@ -34,7 +34,7 @@ std::vector<Form> forms(bool with_large) {
       list.push_back(form);
     }
   }
-  if (with_large) list.push_back({{200, 300}, {300, 130}, {}, {200, 130}});
+  if (with_large) list.push_back({{130, 150}, {150, 70}, {}, {130, 70}});
   return list;
 }
 
