@@ -38,7 +38,9 @@ Device device_named(const std::string& text) {
   try {
     return get_device(backend, number);
   } catch (const Error& error) {
-    throw ArgumentError(std::string(error.what()) + "; `sluice devices` lists those that are there");
+    std::string why = error.what();
+    if (why.back() == '.') why.pop_back();
+    throw ArgumentError(why + "; `sluice devices` lists those that are there");
   }
 }
 

@@ -116,7 +116,7 @@ void check_gather(Check& check) {
 
 void check_scatter_add(Check& check) {
   for (const Picture& picture : pictures()) {
-    for (const DType dtype : check.types({u8, i16, i32, i64, bf16, f16, f32, f64})) {
+    for (const DType dtype : check.types({u8, i64, bf16, f32, f64})) {
       check_forward(check, scatter_call(picture, dtype), dtype, {check.numbers(picture.chosen, dtype, -25, 25)});
     }
     if (picture.table.numel() == 0 || picture.chosen.numel() == 0) continue;

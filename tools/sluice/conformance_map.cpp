@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kOutputs = 16;
 constexpr std::size_t kMostOutputs = 26;  // beside three operands
-constexpr std::size_t kQuickPoints = 4099, kFullPoints = 65537;
+constexpr std::size_t kQuickPoints = 4099, kFullPoints = 16411;
 
 constexpr Bounds kFunction{4, 450};
 

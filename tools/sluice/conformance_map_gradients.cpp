@@ -150,7 +150,7 @@ void check_row_gradients(Check& check) {
     if (row.differentiable) rows.push_back(&row);
   }
   for (const Rows& batch : row_batches(rows, check.is_full() ? 1 : kBlocks, blocks_of)) {
-    for (const DType dtype : check.types({f32, f64})) {
+    for (const DType dtype : check.types({f32})) {
       if (!dtype.is_floating()) continue;
       std::vector<Question> questions;
       for (const OpReference* row : batch) questions.push_back(regular_points(check, *row, dtype));

@@ -34,7 +34,7 @@ std::vector<Form> forms(bool with_large) {
       list.push_back(form);
     }
   }
-  if (with_large) list.push_back({{200, 300}, {300, 130}, {}, {200, 130}});
+  if (with_large) list.push_back({{130, 150}, {150, 70}, {}, {130, 70}});
   return list;
 }
 
@@ -82,7 +82,7 @@ Call call_of(const Form& form, DType dtype) {
 
 void check_product(Check& check) {
   const std::vector<DType> gradients = gradient_types(check);
-  for (const DType dtype : check.types({u8, i32, i64, bf16, f16, f32, f64})) {
+  for (const DType dtype : check.types({u8, i64, bf16, f16, f32, f64})) {
     const bool spares = check.spares_kernels() && dtype != f32;
     for (const Form& form : forms(check.is_full() || dtype == f32)) {
       // Each way of transposing is a kernel.
@@ -90,7 +90,8 @@ void check_product(Check& check) {
       const Array a = check.numbers(form.a, dtype, -3, 3), b = check.numbers(form.b, dtype, -3, 3);
       check_forward(check, call_of(form, dtype), dtype, {a, b});
       const bool has_gradient = std::ranges::find(gradients, dtype) != gradients.end();
-      const bool is_enough = check.spares_kernels() && (form.options.transpose_a || form.a.rank() == 4);
+      const bool is_enough =
+          check.spares_kernels() && (form.options.transpose_a || form.a.rank() != form.b.rank() || form.a.rank() > 3);
       if (!has_gradient || is_enough || form.result.numel() > 100 || form.result.numel() == 0 || a.at.empty()) continue;
       check_gradient(check, call_of(form, dtype), dtype, {a, b});
     }

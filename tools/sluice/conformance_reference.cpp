@@ -47,9 +47,14 @@ Array folded(const Array& x, const std::vector<int>& dims, const std::function<R
   for (const int dim : dims) kept = kept.with(dim, 1);
   std::vector<std::vector<Real>> columns(static_cast<std::size_t>(kept.numel()));
   for (std::size_t i = 0; i < x.at.size(); ++i) {
-    Index index = index_at(x.shape, static_cast<std::int64_t>(i));
-    for (const int dim : dims) index[static_cast<std::size_t>(dim)] = 0;
-    columns[static_cast<std::size_t>(flat_at(kept, index))].push_back(x.at[i]);
+    auto rest = static_cast<std::int64_t>(i);
+    std::int64_t column = 0, stride = 1;
+    for (int dim = 0; dim < x.shape.rank(); ++dim) {
+      if (kept[dim] == x.shape[dim]) column += rest % x.shape[dim] * stride;
+      rest /= x.shape[dim];
+      stride *= kept[dim];
+    }
+    columns[static_cast<std::size_t>(column)].push_back(x.at[i]);
   }
   Array result{kept, {}};
   for (const std::vector<Real>& column : columns) result.at.push_back(f(column));

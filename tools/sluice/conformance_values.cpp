@@ -165,7 +165,7 @@ double Judge::error(Real got, Real expected, Real magnitude) const {
   // A result beyond the largest number is as far away as the number that would come next.
   const Real limit = std::ldexp(Real(1), format.greatest + 1);
   const Real reach = limit * (1 + std::ldexp(Real(16), -format.digits));
-  if (std::isinf(expected) && !std::isinf(got)) return HUGE_VAL;
+  if (std::isinf(expected)) return HUGE_VAL;
   if (std::isinf(got) && std::fabs(expected) * (1 + std::ldexp(Real(16), -format.digits)) < limit) return HUGE_VAL;
   if (!std::isinf(got) && std::fabs(expected) > reach) return HUGE_VAL;
   if (flushes && got == 0 && std::fabs(expected) < std::ldexp(Real(1), -126)) return 0;
