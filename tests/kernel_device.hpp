@@ -56,15 +56,15 @@ class KernelDevice : public ::testing::TestWithParam<const char*>, public Kernel
     device = get_device(GetParam());
   }
 
-  /// Element types to go through. Each kernel is a run of the compiler on the virtual GPU, so there it is one type of
-  /// each size and, but for f32, of each register; the functions of the others are the same C on every device.
+  /// Element types to go through, for each backend others, because every kernel is a run of a compiler; what depends on
+  /// the type is the same C on every device. `sluice conformance` goes through all of them.
   static std::vector<DType> types() {
     if (GetParam() == std::string("Virtual")) return {u8, i64, f16, f64};
-    return {boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64};
+    return {i8, i32, bf16, f32, f64};
   }
   static std::vector<DType> floating_types() {
     if (GetParam() == std::string("Virtual")) return {bf16, f32};
-    return {f16, bf16, f32, f64};
+    return {f16, f32, f64};
   }
 };
 
