@@ -56,5 +56,17 @@ TEST_P(PluginIndex, PartsAndCopiesOfIndicesAreChecked) {
   EXPECT_NO_THROW(gather(x, from(std::vector<std::int32_t>{1, 4}) | device));
 }
 
+TEST_P(PluginIndex, OneHotColumns) {
+  for (const DType dtype : {i64, u8}) {
+    const Tensor values = cast(from(std::vector<std::int64_t>{3, 0, 2, 3, 1, 1}, {3, 2}), dtype);
+    const Tensor there = onehotbatch(values | device, 4);
+    EXPECT_EQ(there.device(), device);
+    EXPECT_TRUE(equal(there | cpu_device(), onehotbatch(values, 4)));
+    EXPECT_THROW(onehotbatch(values | device, 3), IndexError);
+  }
+  EXPECT_EQ(onehotbatch(from(std::vector<std::int64_t>{2}) | device, {5, 2}).device(), device);
+  EXPECT_THROW(onecold(from(std::vector<float>{1, NAN}) | device), ArgumentError);
+}
+
 }  // namespace
 }  // namespace sluice
