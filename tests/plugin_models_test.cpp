@@ -76,6 +76,18 @@ TEST_P(PluginModels, PrintingMarksWhatTheCpuMarks) {
   EXPECT_EQ(printed(Dense(3, 3) | device), "Dense(3 => 3)       # 12 parameters");
 }
 
+TEST_P(PluginModels, DropoutMasksAreThoseOfTheCpu) {
+  Dropout dropout(0.4);
+  trainmode(dropout);
+  const Tensor x = rand({37, 11}, f32, {3, 3});
+  seed(9);
+  const Dropout here = dropout, there = dropout;
+  expect_close("mask", 0, 0, there(x | device) | cpu_device(), here(x));
+  for (const DType dtype : {f16, bf16, f32, f64}) {
+    expect_close("rand", 0, 0, rand({1001}, dtype, {1, 2}, device) | cpu_device(), rand({1001}, dtype, {1, 2}));
+  }
+}
+
 TEST_P(PluginModels, ConversionHappensWhereTheModelIs) {
   seed(2);
   const Net model;
