@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <string>
 
+#include "sluice/error.hpp"
 #include "src/device/kernel_call.hpp"
 #include "src/device/renderer.hpp"
 
@@ -11,14 +14,6 @@ namespace sluice::detail {
 namespace {
 
 constexpr std::int64_t kTile = 64;  // K_TILE of kernels/product.k
-
-/// How a kernel cuts c into the blocks of its groups.
-struct Shapes {
-  const char* name;            // of the file in kernels/
-  std::int64_t rows, columns;  // of a block
-  std::uint32_t group_size;  // 0: as many items as kernels have on this device
-  std::string definitions;
-};
 
 /// kernels/product_processor.k needs a processor's caches as local memory: (rows and columns of a block, depth of the
 /// strips that are copied) for values of 4 bytes.
@@ -28,6 +23,14 @@ struct ProcessorBlocks {
 };
 constexpr ProcessorBlocks kProcessorBlocks[] = {{864 << 10, 192, 384, 256}, {176 << 10, 96, 96, 128}};
 
+/// How a kernel cuts c into the blocks of its groups.
+struct Shapes {
+  const char* name;            // of the file in kernels/
+  std::int64_t rows, columns;  // of a block
+  std::uint32_t group_size;    // 0: as many items as kernels have on this device
+  const ProcessorBlocks* blocks;
+};
+
 const ProcessorBlocks* processor_blocks(const PluginDevice& device, DType dtype) {
   const DeviceFacts& facts = device.facts();
   if (facts.kind != SLUICE_KIND_CPU || facts.dialect != SLUICE_DIALECT_OPENCL || !dtype.is_floating()) return nullptr;
@@ -35,6 +38,11 @@ const ProcessorBlocks* processor_blocks(const PluginDevice& device, DType dtype)
     if (facts.local_bytes >= blocks.local_bytes) return &blocks;
   }
   return nullptr;
+}
+
+/// A block of doubles is half as wide, and half as deep.
+std::int64_t most_columns(const ProcessorBlocks& blocks, DType dtype) {
+  return dtype == f64 ? blocks.columns / 2 : blocks.columns;
 }
 
 /// Blocks small enough that a small product still occupies some cores.
@@ -46,9 +54,8 @@ Shapes processor_shapes(const ProcessorBlocks& blocks, const ProductCall& call) 
     const std::int64_t count = (size + most - 1) / most;
     return round_up((size + count - 1) / count, step);
   };
-  const bool is_double = call.c.dtype == f64;
-  const std::int64_t most_columns = is_double ? blocks.columns / 2 : blocks.columns;
-  Shapes shapes{"product_processor", cut(call.m, blocks.rows, kRows), cut(call.n, most_columns, kColumns), 1, {}};
+  Shapes shapes{"product_processor", cut(call.m, blocks.rows, kRows),
+                cut(call.n, most_columns(blocks, call.c.dtype), kColumns), 1, &blocks};
   const auto groups = [&] {
     return ((call.m + shapes.rows - 1) / shapes.rows) * ((call.n + shapes.columns - 1) / shapes.columns) * call.batch;
   };
@@ -56,10 +63,6 @@ Shapes processor_shapes(const ProcessorBlocks& blocks, const ProductCall& call) 
     if (shapes.rows >= shapes.columns) shapes.rows = round_up(shapes.rows / 2, kRows);
     else shapes.columns = round_up(shapes.columns / 2, kColumns);
   }
-  shapes.definitions = fmt::format(
-      "#define K_VECTOR {}\n#define K_LANES {}\n#define K_BLOCK_M {}\n#define K_BLOCK_N {}\n#define K_DEPTH {}\n",
-      is_double ? "double4" : "float8", is_double ? 4 : 8, blocks.rows, most_columns,
-      is_double ? blocks.depth / 2 : blocks.depth);
   return shapes;
 }
 
@@ -67,7 +70,25 @@ Shapes shapes_of(const PluginDevice& device, const ProductCall& call) {
   if (const ProcessorBlocks* const blocks = processor_blocks(device, call.c.dtype)) {
     return processor_shapes(*blocks, call);
   }
-  return {"product", kTile, kTile, 0, {}};
+  return {"product", kTile, kTile, 0, nullptr};
+}
+
+std::string definitions_of(const ProductCall& call, const Shapes& shapes) {
+  std::string text = type_definitions(call.c.dtype);
+  text += fmt::format("#define K_TRANSPOSE_A {}\n#define K_TRANSPOSE_B {}\n", call.transpose_a ? 1 : 0,
+                      call.transpose_b ? 1 : 0);
+  if (shapes.blocks == nullptr) return text;
+  const bool is_double = call.c.dtype == f64;
+  return text + fmt::format(
+                    "#define K_VECTOR {}\n#define K_LANES {}\n#define K_BLOCK_M {}\n#define K_BLOCK_N {}\n"
+                    "#define K_DEPTH {}\n",
+                    is_double ? "double4" : "float8", is_double ? 4 : 8, shapes.blocks->rows,
+                    most_columns(*shapes.blocks, call.c.dtype),
+                    is_double ? shapes.blocks->depth / 2 : shapes.blocks->depth);
+}
+
+std::int64_t groups_of(const ProductCall& call, const Shapes& shapes) {
+  return (call.m + shapes.rows - 1) / shapes.rows * ((call.n + shapes.columns - 1) / shapes.columns) * call.batch;
 }
 
 bool is_wide(const ProductCall& call) {
@@ -101,18 +122,21 @@ void plugin_product(PluginDevice& device, const ProductCall& call) {
   require_type(call.c.dtype, kernel_target(device), "matmul");
   const Shapes shapes = shapes_of(device, call);
   KernelValues values = values_of(call, shapes);
-  const std::string definitions = type_definitions(call.c.dtype) + shapes.definitions +
-                                  fmt::format("#define K_TRANSPOSE_A {}\n#define K_TRANSPOSE_B {}\n",
-                                              call.transpose_a ? 1 : 0, call.transpose_b ? 1 : 0);
-  std::string key = shapes.name + definitions;
+  const std::int64_t groups = groups_of(call, shapes);
+  if (groups > std::numeric_limits<std::int32_t>::max()) {
+    throw Unsupported(fmt::format("matmul: {} products of {} x {} are too many for one call; split the batch",
+                                  call.batch, call.m, call.n));
+  }
+  std::string key = shapes.name;
+  put(key, call.c.dtype.code());
+  put(key, call.transpose_a);
+  put(key, call.transpose_b);
   put(key, is_wide(call));
   sluice_kernel* const kernel = device.kernels().get(key, [&] {
-    std::string text = kernel_prelude(kernel_target(device)) + values.text() + definitions;
+    std::string text = kernel_prelude(kernel_target(device)) + values.text() + definitions_of(call, shapes);
     text.append(kernel_file(shapes.name));
     return device.compile(text.c_str(), fmt::format("sluice_{}", shapes.name).c_str());
   });
-  const std::int64_t groups =
-      (call.m + shapes.rows - 1) / shapes.rows * ((call.n + shapes.columns - 1) / shapes.columns) * call.batch;
   KernelCall kernel_call(device);
   kernel_call.add(call.a);
   kernel_call.add(call.b);
