@@ -5,6 +5,7 @@
 #include <string>
 
 #include "src/device/kernel_call.hpp"
+#include "src/device/plugin_gemm.hpp"
 #include "src/device/renderer.hpp"
 
 namespace sluice::detail {
@@ -38,6 +39,11 @@ KernelValues values_of(const ProductCall& call) {
 
 void plugin_product(PluginDevice& device, const ProductCall& call) {
   if (call.m == 0 || call.n == 0 || call.batch == 0) return;
+  if (plugin_gemm(device, call)) return;
+  plugin_own_product(device, call);
+}
+
+void plugin_own_product(PluginDevice& device, const ProductCall& call) {
   require_type(call.c.dtype, kernel_target(device), "matmul");
   KernelValues values = values_of(call);
   const std::string definitions =
