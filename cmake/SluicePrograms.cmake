@@ -31,6 +31,13 @@ function(sluice_add_examples)
   endif()
 endfunction()
 
+# What `sluice conformance` checks with, without its command line: tests use it as well. It reaches the library through
+# exported symbols and virtual functions only.
+file(GLOB sluice_conformance_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/sluice/conformance_*.cpp")
+add_library(sluice_conformance OBJECT EXCLUDE_FROM_ALL ${sluice_conformance_sources})
+sluice_set_flags(sluice_conformance)
+target_include_directories(sluice_conformance PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
+
 # tools/<name>/*.cpp or tools/<name>.cpp, with the completion of its command line in tools/completions/<name>.bash.
 function(sluice_add_tools)
   file(GLOB entries CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/*")
@@ -39,6 +46,7 @@ function(sluice_add_tools)
     cmake_path(GET entry STEM name)
     if(IS_DIRECTORY "${entry}")
       file(GLOB sources CONFIGURE_DEPENDS "${entry}/*.cpp")
+      list(REMOVE_ITEM sources ${sluice_conformance_sources})
     else()
       set(sources "${entry}")
     endif()
@@ -51,6 +59,9 @@ function(sluice_add_tools)
                                                INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
     target_compile_definitions(${target} PRIVATE SLUICE_VERSION_STRING="${PROJECT_VERSION}")
     target_link_libraries(${target} PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})
+    if(name STREQUAL sluice)
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:sluice_conformance>)
+    endif()
     install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     set(completion "${PROJECT_SOURCE_DIR}/tools/completions/${name}.bash")
     if(EXISTS "${completion}")
@@ -89,18 +100,30 @@ endfunction()
 
 # The virtual GPU of the tests as a plug-in of its own for a benchmark, which gets its folder as SLUICE_BENCH_PLUGINS.
 function(sluice_add_bench_backend program)
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/simulated/virtual_*.cpp")
+  set(simulated "${PROJECT_SOURCE_DIR}/tests/simulated")
+  file(GLOB sources CONFIGURE_DEPENDS "${simulated}/virtual_*.cpp")
   set(folder "${PROJECT_BINARY_DIR}/bench/plugins")
   add_library(sluice_bench_backend MODULE ${sources})
   sluice_set_flags(sluice_bench_backend)
   target_include_directories(sluice_bench_backend PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(sluice_bench_backend PRIVATE SLUICE_VIRTUAL_NAME=CUDA
-                                                          SLUICE_VIRTUAL_DIALECT=SLUICE_DIALECT_CUDA)
+                                                          SLUICE_VIRTUAL_DIALECT=SLUICE_DIALECT_CUDA
+                                                          SLUICE_VIRTUAL_CACHE="${PROJECT_BINARY_DIR}/bench/kernels"
+                                                          SLUICE_VIRTUAL_COMPILER="${CMAKE_CXX_COMPILER}"
+                                                          SLUICE_VIRTUAL_DIALECTS="${simulated}/dialects")
   target_link_libraries(sluice_bench_backend PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
   set_target_properties(sluice_bench_backend PROPERTIES OUTPUT_NAME sluice-cuda PREFIX lib
                                                         LIBRARY_OUTPUT_DIRECTORY "${folder}")
   add_dependencies(${program} sluice_bench_backend)
   target_compile_definitions(${program} PRIVATE SLUICE_BENCH_PLUGINS="${folder}")
+endfunction()
+
+# The recorder of OpenCL's commands for a benchmark, which gets its file as SLUICE_BENCH_LAYER.
+function(sluice_add_bench_layer program)
+  add_library(sluice_bench_layer MODULE "${PROJECT_SOURCE_DIR}/bench/opencl_layer/recorder.cpp")
+  sluice_set_flags(sluice_bench_layer)
+  add_dependencies(${program} sluice_bench_layer)
+  target_compile_definitions(${program} PRIVATE SLUICE_BENCH_LAYER="$<TARGET_FILE:sluice_bench_layer>")
 endfunction()
 
 # All bench/*_bench.cpp together are sluice_bench; every other file there is a program of its own. The target bench_all
@@ -131,6 +154,9 @@ function(sluice_add_benchmarks)
     endif()
     if(name STREQUAL device_moves)
       sluice_add_bench_backend(${name})
+    endif()
+    if(name STREQUAL opencl_overhead)
+      sluice_add_bench_layer(${name})
     endif()
   endforeach()
 endfunction()

@@ -16,10 +16,14 @@ endfunction()
 
 # The same objects in every plug-in; what differs is in the one file that is compiled for each.
 add_library(sluice_virtual_gpu OBJECT
-  "${simulated}/virtual_backend.cpp" "${simulated}/virtual_device.cpp" "${simulated}/virtual_driver.cpp"
-  "${simulated}/virtual_gpu.cpp" "${simulated}/virtual_gpu_controls.cpp" "${simulated}/virtual_kernels.cpp"
-  "${simulated}/virtual_settings.cpp")
+  "${simulated}/virtual_backend.cpp" "${simulated}/virtual_compiler.cpp" "${simulated}/virtual_device.cpp"
+  "${simulated}/virtual_driver.cpp" "${simulated}/virtual_gpu.cpp" "${simulated}/virtual_gpu_controls.cpp"
+  "${simulated}/virtual_group.cpp" "${simulated}/virtual_kernels.cpp" "${simulated}/virtual_settings.cpp")
 sluice_set_test_backend_flags(sluice_virtual_gpu)
+# The virtual GPU compiles kernels with this compiler and keeps them in the build folder.
+target_compile_definitions(sluice_virtual_gpu PRIVATE SLUICE_VIRTUAL_COMPILER="${CMAKE_CXX_COMPILER}"
+                                                      SLUICE_VIRTUAL_DIALECTS="${simulated}/dialects"
+                                                      SLUICE_VIRTUAL_CACHE="${PROJECT_BINARY_DIR}/tests/kernels")
 
 # sluice_add_test_backend(<folder> <definition>...): a plug-in libsluice-<first part of folder>.so.
 function(sluice_add_test_backend folder)
@@ -50,7 +54,8 @@ sluice_add_test_backend(amdgpu SLUICE_VIRTUAL_NAME=AMDGPU SLUICE_VIRTUAL_DIALECT
                         SLUICE_VIRTUAL_BLAS=rocBLAS SLUICE_VIRTUAL_DNN=MIOpen)
 sluice_add_test_backend(metal SLUICE_VIRTUAL_NAME=Metal SLUICE_VIRTUAL_DIALECT=SLUICE_DIALECT_METAL
                         SLUICE_VIRTUAL_BLAS=MPS SLUICE_VIRTUAL_DNN=MPSGraph)
-sluice_add_test_backend(opencl SLUICE_VIRTUAL_NAME=OpenCL SLUICE_VIRTUAL_BLAS=CLBlast)
+sluice_add_test_backend(opencl SLUICE_VIRTUAL_NAME=OpenCL SLUICE_VIRTUAL_DIALECT=SLUICE_DIALECT_OPENCL
+                        SLUICE_VIRTUAL_BLAS=CLBlast)
 
 set(odd SLUICE_VIRTUAL_NAME=Odd SLUICE_VIRTUAL_ODD)
 sluice_add_test_backend(odd/abi ${odd} SLUICE_ODD=SLUICE_ODD_ABI)
@@ -83,4 +88,5 @@ foreach(language c cpp)
   add_dependencies(sluice_test_backends sluice_backend_header_${language})
 endforeach()
 
-target_compile_definitions(sluice_test_support INTERFACE SLUICE_TEST_PLUGINS="${test_plugins}")
+target_compile_definitions(sluice_test_support INTERFACE SLUICE_TEST_PLUGINS="${test_plugins}"
+                                                         SLUICE_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")

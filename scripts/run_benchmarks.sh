@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the benchmarks that were built in the given folder: the micro benchmarks, moves, then the table against libtorch, which
-# gets the other arguments.
+# Runs the benchmarks that were built in the given folder: the micro benchmarks, moves, OpenCL, then the table against
+# libtorch, which gets the other arguments.
 set -euo pipefail
 folder=$1
 shift
@@ -9,6 +9,9 @@ if [ -x "$folder/sluice_bench" ]; then
 fi
 if [ -x "$folder/device_moves" ]; then
   "$folder/device_moves"
+fi
+if [ -x "$folder/opencl_overhead" ]; then
+  "$folder/opencl_overhead"
 fi
 if [ -x "$folder/compare_libtorch" ]; then
   "$folder/compare_libtorch" "$@"

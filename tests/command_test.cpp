@@ -20,7 +20,7 @@ TEST_F(Command, SaysItsVersion) {
 TEST_F(Command, TeachesEachCommand) {
   const Ended whole = run({"--help"});
   EXPECT_EQ(whole.code, 0);
-  for (const char* command : {"devices", "doctor", "backend"}) {
+  for (const char* command : {"devices", "doctor", "backend", "conformance"}) {
     EXPECT_TRUE(contains(whole.out, command));
     const Ended ended = run({command, "--help"});
     EXPECT_EQ(ended.code, 0);
@@ -36,11 +36,15 @@ TEST_F(Command, TeachesEachCommand) {
 TEST_F(Command, RefusesWhatMakesNoSense) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{}, "`sluice --help`"},
-      {{"doctr"}, "there is no command doctr; there are devices, doctor and backend"},
+      {{"doctr"}, "there is no command doctr; there are devices, doctor, backend and conformance"},
       {{"--nonsense"}, "`sluice --help`"},
       {{"devices", "--wrong"}, "`sluice devices --help`"},
       {{"devices", "extra"}, "`sluice devices --help`"},
       {{"doctor", "extra"}, "`sluice doctor --help`"},
+      {{"conformance", "--quick", "--full"}, "`sluice conformance --help`"},
+      {{"conformance", "--device", "Nonsense"}, "`sluice devices` lists"},
+      {{"conformance", "--device", "OpenCL:x"}, "write for example OpenCL:0"},
+      {{"conformance", "--device", "CPU", "--only", "nothing"}, "there is no kernel nothing; there are map, reduce"},
       {{"backend", "CPU", "--clear"}, "`sluice backend --help`"},
       {{"backend", "CPU", "CUDA"}, "`sluice backend --help`"},
       {{"backend", "cuda"}, "Names are exact: `sluice backend CUDA`"},
@@ -54,6 +58,19 @@ TEST_F(Command, RefusesWhatMakesNoSense) {
     EXPECT_EQ(ended.out, "");
   }
   EXPECT_FALSE(fs::exists("LocalPreferences.toml"));
+}
+
+TEST_F(Command, ConformanceSaysTheSameInBothForms) {
+  const Ended ended = run({"conformance", "--device", "CPU", "--only", "gather"});
+  EXPECT_EQ(ended.code, 0) << ended.out;
+  EXPECT_TRUE(contains(ended.out, "gather gradient")) << ended.out;
+  const json report = run_json({"conformance", "--device", "CPU", "--only", "gather"});
+  EXPECT_EQ(fields(report), (std::set<std::string>{"device", "mode", "passed", "failed", "kernels_compiled", "seconds",
+                                                   "notes", "findings"}));
+  const std::string last = std::to_string(report["passed"].get<int>()) + " passed, 0 failed\n";
+  ASSERT_GE(ended.out.size(), last.size());
+  EXPECT_EQ(ended.out.substr(ended.out.size() - last.size()), last);
+  EXPECT_EQ(report["kernels_compiled"], 0);
 }
 
 TEST_F(Command, AReaderThatGoesAwayIsNoFailure) {

@@ -45,8 +45,8 @@ int lose_at(int call, Step step) {
   if (first.empty()) return kNothingLost;
   const std::string second = message_of(step, device);
   if (!has(first, "Virtual device 0") || !has(first, "go on with the CPU")) return 3;
-  // The probe was the first.
-  if (!has(first, "The last kernels") || !has(first, "sluice_probe (launch)")) return 4;
+  // The probe was the first kernel of the device.
+  if (!has(first, "The last kernels") || !has(first, "sluice_")) return 4;
   if (!has(second, "the device was lost") || has(second, "last kernels")) return 5;
   if (sum(ones({4})).item<float>() != 4) return 6;
   if (!message_of(step, other).empty()) return 7;

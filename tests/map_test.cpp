@@ -111,6 +111,23 @@ TEST(Map, InPlaceResultsDoNotDisturbLaterReads) {
   }
 }
 
+TEST(Map, AnOperandThatIsAResultKeepsItsElements) {
+  // Neither result may take the place of what the other one is.
+  const std::vector<float> a = {7, -129, 3, 5}, b = {1, 2, 3, 4};
+  Tensor x = from(a), y = from(b);
+  const auto sums = map([](auto p) { return std::tuple(p + 1, p); }, std::move(x));
+  EXPECT_EQ(sums[0].to_vector<float>(), (std::vector<float>{8, -128, 4, 6}));
+  EXPECT_EQ(sums[1].to_vector<float>(), a);
+  x = from(a);
+  const auto swapped = map([](auto p, auto q) { return std::tuple(q, p); }, std::move(x), std::move(y));
+  EXPECT_EQ(swapped[0].to_vector<float>(), b);
+  EXPECT_EQ(swapped[1].to_vector<float>(), a);
+  Tensor whole = from(std::vector<std::int32_t>{7, -129});
+  const auto halves = map([](auto p) { return std::tuple(p / 2, p); }, std::move(whole));
+  EXPECT_EQ(halves[0].to_vector<float>(), (std::vector<float>{3.5f, -64.5f}));
+  EXPECT_EQ(halves[1].to_vector<std::int32_t>(), (std::vector<std::int32_t>{7, -129}));
+}
+
 TEST(Map, OffsetViewsAreNeverReused) {
   Tensor whole = rand({4, 6});
   const std::vector<float> before = whole.to_vector<float>();

@@ -8,21 +8,21 @@
 #include <cstdio>
 #include <random>
 
-#include "op_reference.hpp"
 #include "sluice/ops.hpp"
 #include "src/core/map.hpp"
 #include "src/core/typed_program.hpp"
+#include "tools/sluice/conformance_rows.hpp"
 
 namespace sluice {
 namespace {
 
-using test::OpReference;
+using conformance::OpReference;
 
 constexpr std::size_t kPoints = 1 << 20;
 
 class Row : public testing::TestWithParam<OpReference> {};
 
-INSTANTIATE_TEST_SUITE_P(OpTable, Row, testing::ValuesIn(test::op_references()),
+INSTANTIATE_TEST_SUITE_P(OpTable, Row, testing::ValuesIn(conformance::op_references()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 std::vector<float> sample(std::mt19937& random, double low, double high) {
@@ -147,27 +147,6 @@ class IntegerRows : public testing::Test {};
 using IntegerTypes = testing::Types<std::int8_t, std::uint8_t, std::int16_t, std::int32_t, std::int64_t>;
 TYPED_TEST_SUITE(IntegerRows, IntegerTypes);
 
-template <class T>
-T wrapped(__int128 value) {
-  return static_cast<T>(static_cast<unsigned __int128>(value));
-}
-
-template <class T>
-T integer_reference(const std::string& name, T a, T b) {
-  const __int128 x = a, y = b;
-  if (name == "add") return wrapped<T>(x + y);
-  if (name == "sub") return wrapped<T>(x - y);
-  if (name == "mul") return wrapped<T>(x * y);
-  if (name == "max") return std::max(a, b);
-  if (name == "min") return std::min(a, b);
-  if (name == "neg") return wrapped<T>(-x);
-  if (name == "abs") return wrapped<T>(x < 0 ? -x : x);
-  if (name == "sign") return static_cast<T>((x > 0) - (x < 0));
-  if (name == "round" || name == "floor") return a;
-  const __int128 quotient = y == 0 ? 0 : x / y - (x % y != 0 && (x < 0) != (y < 0));
-  return name == "floor_div" ? wrapped<T>(quotient) : y == 0 ? T{0} : wrapped<T>(x - quotient * y);
-}
-
 TYPED_TEST(IntegerRows, WrapAndDivideAsWritten) {
   using T = TypeParam;
   std::mt19937_64 random(3);
@@ -179,13 +158,14 @@ TYPED_TEST(IntegerRows, WrapAndDivideAsWritten) {
   }
   for (const char* name :
        {"add", "sub", "mul", "floor_div", "mod", "max", "min", "neg", "abs", "sign", "round", "floor"}) {
-    const auto& all = test::op_references();
+    const auto& all = conformance::op_references();
     const auto row = std::ranges::find_if(all, [&](const auto& r) { return std::string(r.name) == name; });
     std::vector<Tensor> inputs{from(x)};
     if (row->arity == 2) inputs.push_back(from(y));
     const std::vector<T> got = apply(*row, inputs).template to_vector<T>();
     for (std::size_t i = 0; i < x.size(); ++i) {
-      ASSERT_EQ(got[i], integer_reference<T>(name, x[i], y[i])) << name << " of " << +x[i] << " and " << +y[i];
+      ASSERT_EQ(got[i], static_cast<T>(conformance::integer_value(row->op, x[i], y[i], 0, dtype_of<T>())))
+          << name << " of " << +x[i] << " and " << +y[i];
     }
   }
 }

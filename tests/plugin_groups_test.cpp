@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "opencl_device.hpp"
+#include "kernel_device.hpp"
 #include "plugin_overlay.hpp"
 #include "simulated/controls.hpp"
 #include "src/core/tensor_rep.hpp"
@@ -47,11 +47,11 @@ TEST(GroupSize, DevicesWithTooSmallGroupsAreRefused) {
   EXPECT_NE(problem.find("16"), std::string::npos) << problem;
 }
 
-class PluginGroups : public tests::OpenClDevice, public ::testing::WithParamInterface<std::uint32_t> {
+class PluginGroups : public ::testing::TestWithParam<std::uint32_t>, public tests::KernelComparison {
  protected:
   void SetUp() override {
-    OpenClDevice::SetUp();
-    if (IsSkipped()) return;
+    setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..", 0);
+    if (!functional("OpenCL")) GTEST_SKIP() << why("OpenCL");
     device = Device(&device_with_groups(SLUICE_TEST_PLUGINS "/../../libsluice-opencl.so", GetParam()));
   }
 };

@@ -5,41 +5,18 @@
 #include <cmath>
 #include <string>
 
-#include "op_reference.hpp"
 #include "sluice/ops.hpp"
 #include "src/core/program.hpp"
 #include "src/core/typed_program.hpp"
+#include "tools/sluice/conformance_rows.hpp"
 
 namespace sluice {
 namespace {
 
 constexpr float kInf = INFINITY;
 constexpr float kNaN = NAN;
-constexpr float kPoints[] = {0, 1, -1, kInf, -kInf, kNaN};
-
-struct UnaryRow {
-  detail::Op op;
-  float derivative[6];  // at kPoints
-};
 
 using detail::Op;
-const float kErf1 = 0.415107497f;  // 2/sqrt(pi) exp(-1)
-const UnaryRow kUnary[] = {
-    {Op::neg, {-1, -1, -1, -1, -1, -1}},
-    {Op::abs, {0, 1, -1, 1, -1, kNaN}},
-    {Op::sign, {0, 0, 0, 0, 0, 0}},
-    {Op::round, {0, 0, 0, 0, 0, 0}},
-    {Op::floor, {0, 0, 0, 0, 0, 0}},
-    {Op::exp, {1, 2.71828183f, 0.367879441f, kInf, 0, kNaN}},
-    {Op::expm1, {1, 2.71828183f, 0.367879441f, kInf, 0, kNaN}},
-    {Op::log, {kInf, 1, -1, 0, -0.0f, kNaN}},
-    {Op::log1p, {1, 0.5f, kInf, 0, -0.0f, kNaN}},
-    {Op::sqrt, {0, 0.5f, kNaN, 0, kNaN, kNaN}},
-    {Op::tanh, {1, 0.419974342f, 0.419974342f, 0, 0, kNaN}},
-    {Op::erf, {1.12837917f, kErf1, kErf1, 0, 0, kNaN}},
-    {Op::sin, {1, 0.540302306f, 0.540302306f, kNaN, kNaN, kNaN}},
-    {Op::cos, {0, -0.841470985f, 0.841470985f, kNaN, kNaN, kNaN}},
-};
 
 void expect_same(float got, float expected, const std::string& where) {
   if (std::isnan(expected)) EXPECT_TRUE(std::isnan(got)) << where << " gave " << got;
@@ -58,50 +35,25 @@ float derivative(detail::Op op, std::vector<float> at, std::size_t input, float 
   return gradient ? gradient.item<float>() : 0;
 }
 
-TEST(SingularPoints, OneOperandRowsFollowTheTable) {
-  for (const UnaryRow& row : kUnary) {
-    for (std::size_t i = 0; i < 6; ++i) {
-      expect_same(derivative(row.op, {kPoints[i]}, 0), row.derivative[i],
-                  std::string(detail::row_name(row.op)) + " at " + std::to_string(kPoints[i]));
+TEST(SingularPoints, RowsFollowTheTable) {
+  for (const conformance::SingularPoint& point : conformance::singular_points()) {
+    const conformance::OpReference& row = conformance::op_reference(point.op);
+    const std::string where = std::string(row.name) + " at " + std::to_string(point.x) + ", " + std::to_string(point.y);
+    if (row.arity == 1) {
+      expect_same(derivative(point.op, {point.x}, 0), point.dx, where);
+    } else {
+      expect_same(derivative(point.op, {point.x, point.y}, 0), point.dx, where + ", in x");
+      expect_same(derivative(point.op, {point.x, point.y}, 1), point.dy, where + ", in y");
     }
   }
 }
 
-TEST(SingularPoints, EveryDifferentiableRowIsInATable) {
-  const Op binary[] = {Op::add, Op::sub, Op::mul, Op::div,       Op::pow,
-                       Op::max, Op::min, Op::mod, Op::floor_div, Op::where};
-  for (const auto& row : test::op_references()) {
-    if (!row.differentiable) continue;
-    const bool listed = std::ranges::any_of(kUnary, [&](const UnaryRow& u) { return u.op == row.op; }) ||
-                        std::ranges::find(binary, row.op) != std::end(binary);
-    EXPECT_TRUE(listed) << row.name << " has no line in a table of this file";
-  }
-}
-
-struct BinaryCase {
-  detail::Op op;
-  float x, y, dx, dy;
-};
-const BinaryCase kBinary[] = {
-    {Op::add, kInf, 0, 1, 1},     {Op::sub, 0, kNaN, 1, -1},
-    {Op::mul, 0, kInf, kInf, 0},  {Op::mul, kNaN, 0, 0, kNaN},
-    {Op::div, 1, 0, kInf, -kInf}, {Op::div, 0, 1, 1, 0},
-    {Op::div, 1, kInf, 0, 0},     {Op::pow, 0, 0, 0, 0},
-    {Op::pow, 0, 2, 0, 0},        {Op::pow, 2, 0, 0, 0.693147181f},
-    {Op::pow, -1, 2, -2, 0},      {Op::pow, 1, kInf, kInf, 0},
-    {Op::pow, 0, 1, 1, 0},        {Op::max, 1, 1, 0, 1},
-    {Op::max, kNaN, 0, 0, 1},     {Op::max, 2, 1, 1, 0},
-    {Op::min, 1, 1, 0, 1},        {Op::min, -1, 1, 1, 0},
-    {Op::min, -kInf, kInf, 1, 0}, {Op::mod, 5, 3, 1, -1},
-    {Op::floor_div, 5, 3, 0, 0},
-};
-
-TEST(SingularPoints, TwoOperandRowsFollowTheTable) {
-  for (const BinaryCase& c : kBinary) {
-    const std::string where =
-        std::string(detail::row_name(c.op)) + " at " + std::to_string(c.x) + ", " + std::to_string(c.y);
-    expect_same(derivative(c.op, {c.x, c.y}, 0), c.dx, where + ", in x");
-    expect_same(derivative(c.op, {c.x, c.y}, 1), c.dy, where + ", in y");
+TEST(SingularPoints, EveryDifferentiableRowIsInTheTable) {
+  for (const conformance::OpReference& row : conformance::op_references()) {
+    if (!row.differentiable || row.op == Op::where) continue;  // where has a test of its own
+    const bool listed = std::ranges::any_of(
+        conformance::singular_points(), [&](const conformance::SingularPoint& point) { return point.op == row.op; });
+    EXPECT_TRUE(listed) << row.name << " has no line in tools/sluice/conformance_singular.cpp";
   }
 }
 

@@ -57,7 +57,7 @@ inline std::optional<std::string> test_data(const std::string& name) {
 
 /// A file of the source tree.
 inline std::string source_file(const std::string& name) {
-  return (std::filesystem::path(__FILE__).parent_path().parent_path() / name).string();
+  return (std::filesystem::path(SLUICE_SOURCE_FOLDER) / name).string();
 }
 
 }  // namespace sluice::tests

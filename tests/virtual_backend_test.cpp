@@ -39,7 +39,7 @@ TEST(VirtualBackend, EachPluginHasItsNameDialectAndLibraries) {
     std::uint32_t dialect;
     const char *blas, *dnn;
   };
-  const Expected all[] = {{"virtual", "Virtual", SLUICE_DIALECT_OPENCL, "VirtualBLAS", "VirtualDNN"},
+  const Expected all[] = {{"virtual", "Virtual", SLUICE_DIALECT_CUDA, "VirtualBLAS", "VirtualDNN"},
                           {"cuda", "CUDA", SLUICE_DIALECT_CUDA, "cuBLAS", "cuDNN"},
                           {"amdgpu", "AMDGPU", SLUICE_DIALECT_HIP, "rocBLAS", "MIOpen"},
                           {"metal", "Metal", SLUICE_DIALECT_METAL, "MPS", "MPSGraph"},

@@ -247,7 +247,7 @@ TEST(VirtualDevice, LaunchesAreChecked) {
   sluice_kernel* kernel = nullptr;
   ASSERT_EQ(plugin.compile(0, "sluice_probe", &kernel), SLUICE_OK);
   EXPECT_EQ(plugin.compile(0, "matmul", &kernel), SLUICE_BAD_SOURCE);
-  EXPECT_NE(plugin.error().find("matmul"), std::string::npos);
+  EXPECT_NE(plugin.error().find("virtual compiler: "), std::string::npos) << plugin.error();
   const sluice_argument none{};
   const sluice_launch big{sizeof big, 0, {1, 1, 1}, {257, 1, 1}, nullptr},
       empty{sizeof empty, 0, {0, 1, 1}, {1, 1, 1}, nullptr};

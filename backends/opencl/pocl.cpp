@@ -1,11 +1,12 @@
 #include "backends/opencl/pocl.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "backends/common/failure.hpp"
 #include "backends/opencl/cl_info.hpp"
@@ -14,8 +15,8 @@ namespace sluice::opencl {
 namespace {
 
 bool is_program(const std::string& path) {
-  struct stat status {};
-  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
 }
 
 bool is_in_path(const char* program) {

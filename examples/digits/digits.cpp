@@ -69,7 +69,7 @@ static void train_and_save(const Options& options) {
   const auto [train_set, test_set] = read_digits();
   Net model = Net{} | device;
   const std::string reason = options.device.empty() ? get_device_report().reason : "it was asked for";
-  std::cout << "device: " << device << " (" << device.name() << "), because " << reason << "\n";
+  std::cout << "device: " << device << ", because " << reason << "\n";
   print(model);
   auto loader = DataLoader({train_set.images, train_set.labels}, {.batchsize = 32, .shuffle = true}) | device;
   auto state = setup(Adam{.eta = 1e-3}, model);

@@ -54,7 +54,7 @@ namespace sluice::inline v0 {
 /// Bool, (labels, shape of values...), on the device of `values`: true where the row is the value. Labels are 0 ...
 /// labels-1, values of any integer type. Throws IndexError naming a value that is not among them.
 SLUICE_API Tensor onehotbatch(const Tensor& values, std::int64_t labels);
-/// The same with any list of integers as labels.
+/// The same with any list of integers as labels; the values are looked up on the CPU.
 SLUICE_API Tensor onehotbatch(const Tensor& values, const std::vector<std::int64_t>& labels);
 /// Labels of any type that has an order.
 template <class T>

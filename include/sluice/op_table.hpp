@@ -1,4 +1,4 @@
-// The op table: every scalar operation is one row here, and one line in tests/op_reference.cpp.
+// The op table: every scalar operation is one row here, and one line in tools/sluice/conformance_rows.cpp.
 //
 // A row is compiled for the CPU, written as text into every GPU dialect, and generates the traced function, the Tensor
 // function and the pullback. Columns:

@@ -114,8 +114,9 @@ SLUICE_API Tensor full_like(const Tensor& x, double value);
 /// first, first + step, ... below `last` (above it when step < 0). Integers unless `dtype` says otherwise.
 SLUICE_API Tensor arange(std::int64_t last);
 SLUICE_API Tensor arange(double first, double last, double step = 1, DType dtype = f32);
-/// Uniform in [0, 1), floating types only; the number at an index depends on the key alone.
-SLUICE_API Tensor rand(const Shape& shape, DType dtype = f32, RandomKey key = next_random_key());
+/// Uniform in [0, 1), floating types only; the number at an index depends on the key alone, on every device.
+SLUICE_API Tensor rand(const Shape& shape, DType dtype = f32, RandomKey key = next_random_key(),
+                       const Device& device = Device());
 SLUICE_API Tensor rand(const Shape& shape, Generator& generator);
 /// Standard normal, by Box and Muller on pairs of uniforms.
 SLUICE_API Tensor randn(const Shape& shape, DType dtype = f32, RandomKey key = next_random_key());

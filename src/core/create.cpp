@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "sluice/ops.hpp"
 #include "src/core/indices.hpp"
 #include "src/core/tensor_rep.hpp"
 #include "src/core/visit_dtype.hpp"
@@ -150,14 +151,13 @@ Tensor arange(double first, double last, double step, DType dtype) {
   });
 }
 
-Tensor rand(const Shape& shape, DType dtype, RandomKey key) {
+Tensor rand(const Shape& shape, DType dtype, RandomKey key, const Device& device) {
   require_floating(dtype, "rand");
-  detail::DeviceImpl* const cpu = detail::cpu_device_impl();
-  Tensor x = detail::empty(shape, dtype == f64 ? f64 : f32, cpu);
-  cpu->uniform(detail::dense_operand(x), shape.numel(), key);
+  Tensor x = detail::empty(shape, dtype == f64 ? f64 : f32, device.impl());
+  if (shape.numel() > 0) device.impl()->uniform(detail::dense_operand(x), shape.numel(), key);
   // Cut to the bits of the narrow type: rounding would give 1 now and then.
-  if (dtype == f16) return narrowed<Float16>(x, [](float u) { return std::floor(u * 0x1p11f) * 0x1p-11f; });
-  if (dtype == bf16) return narrowed<BFloat16>(x, [](float u) { return std::floor(u * 0x1p8f) * 0x1p-8f; });
+  if (dtype == f16) return cast(map([](Expr u) { return floor(u * 0x1p11) * 0x1p-11; }, std::move(x)), f16);
+  if (dtype == bf16) return cast(map([](Expr u) { return floor(u * 0x1p8) * 0x1p-8; }, std::move(x)), bf16);
   return x;
 }
 

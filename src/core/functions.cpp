@@ -60,7 +60,7 @@ Expr Activation::operator()(Expr x) const { return detail::inlined(function_, x)
 
 Tensor RandomRelu::operator()(const Tensor& x) const {
   if (!training()) return map(*this, x);
-  const Tensor u = x.device()(rand(x.shape(), f32, next_random_key()));
+  const Tensor u = rand(x.shape(), f32, next_random_key(), x.device());
   return map([](Expr v, Expr r) { return where(v > 0, v, (0.125 + r * (1.0 / 3.0 - 0.125)) * v); }, x, u);
 }
 

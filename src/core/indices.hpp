@@ -7,8 +7,8 @@
 
 namespace sluice::detail {
 
-/// Remembers between what the integers of `x` lie, all of its storage, given a copy of them in host memory. Does nothing
-/// for types that cannot be indices.
+/// Remembers between what the integers of `x` lie, all of its storage, given a copy of them in host memory. Does
+/// nothing for types that cannot be indices.
 void note_range(const Tensor& x, const void* values);
 
 /// `indices` as devices take them, i64 and off the tape. Throws TypeError unless they are i64 or i32.

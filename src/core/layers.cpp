@@ -124,7 +124,7 @@ Tensor Dropout::operator()(const Tensor& x) const {
   for (int dim = 0; dim < shape.rank() && !dims.empty(); ++dim) {
     if (std::find(dims.begin(), dims.end(), dim) == dims.end()) shape = shape.with(dim, 1);
   }
-  const Tensor u = x.device()(rand(shape, f32, counter.next()));
+  const Tensor u = rand(shape, f32, counter.next(), x.device());
   const double scale = p == 1 ? 0 : 1 / (1 - p);  // 1 / 0 times a gradient of 0 would be NaN
   return map([this, scale](Expr value, Expr uniform) { return where(uniform > p, value * scale, 0); }, x, u);
 }

@@ -60,6 +60,16 @@ bool reusable(const Tensor& x, const Shape& shape, DType dtype) {
          rep.offset == 0 && rep.dtype.size() == dtype.size() && rep.shape == shape;
 }
 
+/// Mask of the inputs that are outputs as they are: they are read when other outputs have been written.
+std::uint64_t inputs_given_out(const Program& program) {
+  std::uint64_t mask = 0;
+  for (const std::uint16_t output : program.outputs()) {
+    const Node& node = program.nodes()[output];
+    if (node.op == Op::input && node.operand[0] < 64) mask |= std::uint64_t{1} << node.operand[0];
+  }
+  return mask;
+}
+
 Tensor output_tensor(std::span<Tensor> inputs, const Shape& shape, DType dtype, DeviceImpl* device,
                      std::uint64_t& taken) {
   for (std::size_t i = 0; i < inputs.size() && i < 64; ++i) {
@@ -107,7 +117,7 @@ void run_into(const Program* program, std::span<const Scalar> params, std::span<
   std::vector<Scalar> storage;
   params = all_params(typed, params, storage);
   check_params(typed, params);
-  std::uint64_t taken = 0;
+  std::uint64_t taken = outputs.size() > 1 ? inputs_given_out(*program) : 0;
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     outputs[o] = output_tensor(inputs, shape, typed.output_types[o], device, taken);
   }

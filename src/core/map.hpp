@@ -11,8 +11,8 @@ namespace sluice::detail {
 
 /// The program applied to the broadcast inputs; not recorded. Inputs are given away: a sole-owned buffer that fits may
 /// become an output. `output_types`, when not null, forces the type of every output.
-std::vector<Tensor> run_map(const Program* program, std::span<const Scalar> params, std::span<Tensor> inputs,
-                            const DType* output_types = nullptr);
+SLUICE_API std::vector<Tensor> run_map(const Program* program, std::span<const Scalar> params, std::span<Tensor> inputs,
+                                       const DType* output_types = nullptr);
 Tensor run_map1(const Program* program, std::span<const Scalar> params, std::span<Tensor> inputs,
                 const DType* output_types = nullptr);
 

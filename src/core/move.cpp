@@ -91,7 +91,7 @@ class Mover final : public LeafVisitor {
       try {
         known->second = {x, move_(x)};
       } catch (const Error&) {
-        rethrow_in("moving \"" + path() + "\"");
+        rethrow_in(path().empty() ? "moving" : "moving \"" + path() + "\"");
       }
     }
     return known->second.second;

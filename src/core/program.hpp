@@ -30,7 +30,7 @@ class Program {
 
   /// The program with inputs (x..., g...) and one output per wanted input: the gradient that flows to it. `wanted` and
   /// `given` are masks of inputs and of outputs that have a gradient (only those get a g).
-  const Program* derivative(std::uint64_t wanted, std::uint64_t given) const;
+  SLUICE_API const Program* derivative(std::uint64_t wanted, std::uint64_t given) const;
   /// For one-input, one-output programs whose derivative can be written in the result alone: that derivative, with
   /// inputs (result, g). Null otherwise.
   const Program* derivative_of_result() const;

@@ -1,6 +1,6 @@
 #include "sluice/onehot.hpp"
 
-#include <cmath>
+#include <array>
 
 #include "sluice/model.hpp"
 #include "sluice/ops.hpp"
@@ -9,12 +9,14 @@
 namespace sluice::detail {
 namespace {
 
-std::vector<std::int64_t> integers_of(const Tensor& values) {
+void check_values(const Tensor& values) {
   require_value(values, "onehotbatch");
-  if (!values.dtype().is_integer()) {
-    throw TypeError("onehotbatch: values are " + std::string(values.dtype().name()) +
-                    "; labels are integers, so write cast(values, i64)");
-  }
+  if (values.dtype().is_integer()) return;
+  throw TypeError("onehotbatch: values are " + std::string(values.dtype().name()) +
+                  "; labels are integers, so write cast(values, i64)");
+}
+
+std::vector<std::int64_t> integers_of(const Tensor& values) {
   return cpu_device()(cast(detach(values), i64)).to_vector<std::int64_t>();
 }
 
@@ -31,9 +33,26 @@ void check_cold(const Tensor& y) {
   require_value(y, "onecold");
   if (y.rank() == 0) throw ShapeError("onecold: a 0-dimensional tensor has no columns");
   if (y.rank() > 1 || !y.dtype().is_floating()) return;
-  for (const double value : cpu_device()(cast(detach(y), f64)).to_vector<double>()) {
-    if (std::isnan(value)) throw ArgumentError("onecold: the vector holds NaN, so no element is the greatest");
-  }
+  if (!any(isnan(detach(y))).item<bool>()) return;
+  throw ArgumentError("onecold: the vector holds NaN, so no element is the greatest");
+}
+
+/// Whether all integers of `values` are among 0 ... labels - 1. The device is asked only if nothing is known of them.
+bool are_labels(const Tensor& values, std::int64_t labels) {
+  const IntegerRange& known = values.rep()->storage->range;
+  if (known.least >= 0 && known.greatest < labels) return true;
+  const Function outside = trace<2>([](Expr value, Expr count) { return (value < 0) | (value >= count); });
+  const std::array inputs{detach(values), full({}, labels, i64, values.device())};
+  return !map_reduce_program(outside.program(), outside.params(), inputs, Combine::max, {}, {}).item<bool>();
+}
+
+/// The columns, made where the values are.
+Tensor columns_there(const Tensor& values, std::int64_t labels) {
+  Shape rows{labels};
+  for (int dim = 0; dim < values.rank(); ++dim) rows = rows.inserted(dim + 1, 1);
+  const Tensor numbers = reshape(values.device()(arange(labels)), rows);
+  return map([](Expr value, Expr row) { return value == row; }, reshape(detach(values), values.shape().inserted(0, 1)),
+             numbers);
 }
 
 }  // namespace
@@ -67,6 +86,11 @@ namespace sluice::inline v0 {
 
 Tensor onehotbatch(const Tensor& values, std::int64_t labels) {
   detail::check_label_count(labels);
+  detail::check_values(values);
+  const bool is_host = detail::device_of_rep(values)->is_host();
+  if (!is_host && values.numel() > 0 && detail::are_labels(values, labels)) {
+    return detail::columns_there(values, labels);
+  }
   const std::vector<std::int64_t> places = detail::integers_of(values);
   for (const std::int64_t place : places) {
     if (place < 0 || place >= labels) detail::throw_outside(place, labels);
@@ -75,6 +99,7 @@ Tensor onehotbatch(const Tensor& values, std::int64_t labels) {
 }
 
 Tensor onehotbatch(const Tensor& values, const std::vector<std::int64_t>& labels) {
+  detail::check_values(values);
   const std::vector<std::int64_t> places = detail::places_of(detail::integers_of(values), labels);
   return values.device()(detail::onehot_columns(places, static_cast<std::int64_t>(labels.size()), values.shape()));
 }

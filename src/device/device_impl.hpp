@@ -124,6 +124,8 @@ class DeviceImpl {
   virtual bool has_f64() const { return true; }
   /// The vendor's handle of the device as a number, 0 where there is none.
   virtual std::uint64_t native_handle() { return 0; }
+  /// How many kernels it has made so far, compiled or taken from the disk; 0 where there are none.
+  virtual std::size_t made_kernels() const { return 0; }
   /// What counts and keeps its memory, null if nothing does.
   virtual CachingAllocator* allocator() { return nullptr; }
 

@@ -2,6 +2,8 @@
 // kernel that is not there yet.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -18,9 +20,13 @@ class KernelCache {
   sluice_kernel* get(const std::string& key, const std::function<sluice_kernel*()>& compile) {
     if (sluice_kernel* const known = find(key)) return known;
     sluice_kernel* const made = compile();
+    ++made_;
     const std::lock_guard lock(mutex_);
     return kernels_.emplace(key, made).first->second;
   }
+
+  /// How many times a kernel was made.
+  std::size_t made() const { return made_; }
 
  private:
   sluice_kernel* find(const std::string& key) {
@@ -29,6 +35,7 @@ class KernelCache {
     return found == kernels_.end() ? nullptr : found->second;
   }
 
+  std::atomic<std::size_t> made_{0};
   std::mutex mutex_;
   std::unordered_map<std::string, sluice_kernel*> kernels_;
 };

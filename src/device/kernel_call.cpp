@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::int64_t kMaxGroups = 4096;
 
-// Metal binds at most 31 buffers, OpenCL promises 1024 bytes of arguments, CUDA 4096.
-constexpr std::size_t kMaxArguments = 31;
-constexpr std::size_t kMaxArgumentBytes = 1024;
-
 }  // namespace
 
 KernelTarget kernel_target(const PluginDevice& device) {
@@ -39,25 +35,33 @@ std::uint32_t groups_for(std::int64_t items) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>((items + kGroupSize - 1) / kGroupSize, 1, kMaxGroups));
 }
 
-void KernelCall::add(const Storage& block) {
-  arguments_.push_back({reinterpret_cast<sluice_memory>(block.data), 0, nullptr, 0, 0});
+// An input has an offset and strides, an output an offset, and both a pointer; sizes and a few numbers are common.
+KernelRoom kernel_room(int rank, bool is_wide) {
+  constexpr std::size_t kBytes = 1024, kCommonBytes = 112;
+  const auto dims = static_cast<std::size_t>(rank);
+  return {kMostBlocks, kBytes - kCommonBytes - 8 * dims, 16 + dims * (is_wide ? 8 : 4), 16};
 }
 
-void KernelCall::require_room(std::string_view operation, KernelValues& values) const {
-  const std::size_t count = arguments_.size() + 1;
-  const std::size_t bytes = values.bytes().size() + 8 * arguments_.size();
-  if (count <= kMaxArguments && bytes <= kMaxArgumentBytes) return;
-  throw Unsupported(
-      fmt::format("{}: {} tensors and {} bytes of arguments are too many for a kernel, which takes {} and "
-                  "{}; split the function",
-                  operation, arguments_.size(), bytes, kMaxArguments - 1, kMaxArgumentBytes));
+void KernelCall::add(const Storage& block) {
+  if (count_ == kMostBlocks) throw Error("a kernel was given more blocks than it can take");
+  arguments_[count_++] = {reinterpret_cast<sluice_memory>(block.data), 0, nullptr, 0, 0};
 }
 
 void KernelCall::launch(sluice_kernel* kernel, std::uint32_t groups, KernelValues& values, std::uint32_t group_size) {
   const std::span<const std::byte> bytes = values.bytes();
-  std::vector<sluice_argument> arguments = arguments_;
-  arguments.push_back({0, 0, bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0});
-  device_.launch(kernel, groups, group_size != 0 ? group_size : kernel_target(device_).group_size, arguments);
+  arguments_[count_] = {0, 0, bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0};
+  device_.launch(kernel, groups, group_size != 0 ? group_size : kernel_target(device_).group_size,
+                 std::span(arguments_).first(count_ + 1));
+}
+
+Operand DeviceScratch::dense(DType dtype, const Shape& space) const {
+  Operand operand{storage_, 0, dtype, {}};
+  std::int64_t stride = 1;
+  for (int dim = 0; dim < space.rank(); ++dim) {
+    operand.strides[static_cast<std::size_t>(dim)] = stride;
+    stride *= space[dim];
+  }
+  return operand;
 }
 
 }  // namespace sluice::detail

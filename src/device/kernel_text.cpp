@@ -20,6 +20,7 @@
   FILE(math)                      \
   FILE(moments)                   \
   FILE(product)                   \
+  FILE(product_processor)         \
   FILE(random)                    \
   FILE(reduce)                    \
   FILE(scalar)                    \

@@ -57,6 +57,7 @@ std::string KernelValues::text() const {
 
 std::span<const std::byte> KernelValues::bytes() {
   bytes_.clear();
+  bytes_.reserve(8 * members_.size() + 8);
   for (const std::uint32_t size : {8U, 4U}) {
     for (const Member& member : members_) {
       if (member.size != size) continue;

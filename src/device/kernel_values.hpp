@@ -22,7 +22,7 @@ std::string to_string(const ValueName& name);
 class KernelValues {
  public:
   /// `is_wide` makes indices 64 bits wide.
-  explicit KernelValues(bool is_wide) : is_wide_(is_wide) {}
+  explicit KernelValues(bool is_wide) : is_wide_(is_wide) { members_.reserve(16); }
 
   bool is_wide() const { return is_wide_; }
 

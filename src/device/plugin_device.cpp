@@ -66,6 +66,7 @@ PluginDevice::PluginDevice(const PluginTable& table, int number)
             info.features,
             info.max_group_size,
             info.memory_bytes,
+            info.local_bytes,
             text_of(info.name),
             text_of(info.architecture),
             text_of(info.driver),
@@ -91,6 +92,7 @@ void PluginDevice::check_alive(std::string_view operation) const {
 }
 
 void PluginDevice::check(const PluginFailure& failure, std::string_view operation) {
+  if (failure.status == SLUICE_OK) return;
   if (failure.status != SLUICE_DEVICE_LOST) return raise(failure, where(operation));
   lost_ = true;
   throw_lost(operation, failure.text);

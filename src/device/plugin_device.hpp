@@ -27,6 +27,7 @@ struct DeviceFacts {
   std::uint32_t features = 0;
   std::uint32_t max_group_size = 0;
   std::uint64_t memory_bytes = 0;
+  std::uint32_t local_bytes = 0;
   std::string name, architecture, driver, card;
 };
 
@@ -50,6 +51,7 @@ class PluginDevice final : public DeviceImpl {
   void read(const Storage& from, std::size_t offset, void* to, std::size_t bytes) override;
   void copy_from_device(Storage& to, const Storage& from, std::size_t from_offset, std::size_t bytes) override;
   std::uint64_t native_handle() override;
+  std::size_t made_kernels() const override { return kernels_.made(); }
   CachingAllocator* allocator() override { return is_alive() ? &allocator_ : nullptr; }
 
   void map(const MapCall& call) override;

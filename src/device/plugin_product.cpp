@@ -13,19 +13,79 @@ namespace {
 
 constexpr std::int64_t kTile = 64;  // K_TILE of kernels/product.k
 
+/// How a kernel cuts c into the blocks of its groups.
+struct Shapes {
+  const char* name;            // of the file in kernels/
+  std::int64_t rows, columns;  // of a block
+  std::uint32_t group_size;  // 0: as many items as kernels have on this device
+  std::string definitions;
+};
+
+/// kernels/product_processor.k needs a processor's caches as local memory: (rows and columns of a block, depth of the
+/// strips that are copied) for values of 4 bytes.
+struct ProcessorBlocks {
+  std::uint32_t local_bytes;
+  std::int64_t rows, columns, depth;
+};
+constexpr ProcessorBlocks kProcessorBlocks[] = {{864 << 10, 192, 384, 256}, {176 << 10, 96, 96, 128}};
+
+const ProcessorBlocks* processor_blocks(const PluginDevice& device, DType dtype) {
+  const DeviceFacts& facts = device.facts();
+  if (facts.kind != SLUICE_KIND_CPU || facts.dialect != SLUICE_DIALECT_OPENCL || !dtype.is_floating()) return nullptr;
+  for (const ProcessorBlocks& blocks : kProcessorBlocks) {
+    if (facts.local_bytes >= blocks.local_bytes) return &blocks;
+  }
+  return nullptr;
+}
+
+/// Blocks small enough that a small product still occupies some cores.
+Shapes processor_shapes(const ProcessorBlocks& blocks, const ProductCall& call) {
+  constexpr std::int64_t kRows = 16, kColumns = 6, kGroups = 8;
+  const auto round_up = [](std::int64_t x, std::int64_t step) { return (x + step - 1) / step * step; };
+  // As few blocks as possible, all about equal.
+  const auto cut = [&](std::int64_t size, std::int64_t most, std::int64_t step) {
+    const std::int64_t count = (size + most - 1) / most;
+    return round_up((size + count - 1) / count, step);
+  };
+  const bool is_double = call.c.dtype == f64;
+  const std::int64_t most_columns = is_double ? blocks.columns / 2 : blocks.columns;
+  Shapes shapes{"product_processor", cut(call.m, blocks.rows, kRows), cut(call.n, most_columns, kColumns), 1, {}};
+  const auto groups = [&] {
+    return ((call.m + shapes.rows - 1) / shapes.rows) * ((call.n + shapes.columns - 1) / shapes.columns) * call.batch;
+  };
+  while (groups() < kGroups && std::max(shapes.rows, shapes.columns) > 48) {
+    if (shapes.rows >= shapes.columns) shapes.rows = round_up(shapes.rows / 2, kRows);
+    else shapes.columns = round_up(shapes.columns / 2, kColumns);
+  }
+  shapes.definitions = fmt::format(
+      "#define K_VECTOR {}\n#define K_LANES {}\n#define K_BLOCK_M {}\n#define K_BLOCK_N {}\n#define K_DEPTH {}\n",
+      is_double ? "double4" : "float8", is_double ? 4 : 8, blocks.rows, most_columns,
+      is_double ? blocks.depth / 2 : blocks.depth);
+  return shapes;
+}
+
+Shapes shapes_of(const PluginDevice& device, const ProductCall& call) {
+  if (const ProcessorBlocks* const blocks = processor_blocks(device, call.c.dtype)) {
+    return processor_shapes(*blocks, call);
+  }
+  return {"product", kTile, kTile, 0, {}};
+}
+
 bool is_wide(const ProductCall& call) {
   const std::int64_t most = std::max({call.m * call.n, call.m * call.k, call.k * call.n});
   return needs_wide_index(Shape{most}, {});
 }
 
-KernelValues values_of(const ProductCall& call) {
+KernelValues values_of(const ProductCall& call, const Shapes& shapes) {
   KernelValues values(is_wide(call));
   values.add_index({"m"}, call.m);
   values.add_index({"n"}, call.n);
   values.add_index({"k"}, call.k);
-  const std::int64_t tiles_m = (call.m + kTile - 1) / kTile;
+  values.add_index({"block_m"}, shapes.rows);
+  values.add_index({"block_n"}, shapes.columns);
+  const std::int64_t tiles_m = (call.m + shapes.rows - 1) / shapes.rows;
   values.add_index({"tiles_m"}, tiles_m);
-  values.add_index({"tiles"}, tiles_m * ((call.n + kTile - 1) / kTile));
+  values.add_index({"tiles"}, tiles_m * ((call.n + shapes.columns - 1) / shapes.columns));
   values.add_integer({"a_offset"}, call.a.offset);
   values.add_integer({"b_offset"}, call.b.offset);
   values.add_integer({"c_offset"}, call.c.offset);
@@ -45,23 +105,25 @@ void plugin_product(PluginDevice& device, const ProductCall& call) {
 
 void plugin_own_product(PluginDevice& device, const ProductCall& call) {
   require_type(call.c.dtype, kernel_target(device), "matmul");
-  KernelValues values = values_of(call);
-  const std::string definitions =
-      type_definitions(call.c.dtype) + fmt::format("#define K_TRANSPOSE_A {}\n#define K_TRANSPOSE_B {}\n",
-                                                   call.transpose_a ? 1 : 0, call.transpose_b ? 1 : 0);
-  std::string key = "product" + definitions;
+  const Shapes shapes = shapes_of(device, call);
+  KernelValues values = values_of(call, shapes);
+  const std::string definitions = type_definitions(call.c.dtype) + shapes.definitions +
+                                  fmt::format("#define K_TRANSPOSE_A {}\n#define K_TRANSPOSE_B {}\n",
+                                              call.transpose_a ? 1 : 0, call.transpose_b ? 1 : 0);
+  std::string key = shapes.name + definitions;
   put(key, is_wide(call));
   sluice_kernel* const kernel = device.kernels().get(key, [&] {
     std::string text = kernel_prelude(kernel_target(device)) + values.text() + definitions;
-    text.append(kernel_file("product"));
-    return device.compile(text.c_str(), "sluice_product");
+    text.append(kernel_file(shapes.name));
+    return device.compile(text.c_str(), fmt::format("sluice_{}", shapes.name).c_str());
   });
-  const std::int64_t groups = (call.m + kTile - 1) / kTile * ((call.n + kTile - 1) / kTile) * call.batch;
+  const std::int64_t groups =
+      (call.m + shapes.rows - 1) / shapes.rows * ((call.n + shapes.columns - 1) / shapes.columns) * call.batch;
   KernelCall kernel_call(device);
   kernel_call.add(call.a);
   kernel_call.add(call.b);
   kernel_call.add(call.c);
-  kernel_call.launch(kernel, static_cast<std::uint32_t>(groups), values);
+  kernel_call.launch(kernel, static_cast<std::uint32_t>(groups), values, shapes.group_size);
 }
 
 }  // namespace sluice::detail

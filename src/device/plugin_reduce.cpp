@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "src/core/program.hpp"
 #include "src/device/column_groups.hpp"
 #include "src/device/kernel_call.hpp"
+#include "src/device/plugin_map.hpp"
 #include "src/device/renderer.hpp"
 
 namespace sluice::detail {
@@ -198,7 +200,6 @@ class Reduction {
       if (loaded_[k]) kernel_call.add(call_.inputs[k]);
     }
     kernel_call.add(to);
-    kernel_call.require_room("map_reduce", values);
     sluice_kernel* const kernel = device_.kernels().get(
         key('i', is_part), [&] { return device_.compile(render_inputs(values, is_part).c_str(), "sluice_reduce"); });
     kernel_call.launch(kernel, groups.groups(), values);
@@ -225,8 +226,22 @@ class Reduction {
   const std::vector<bool> loaded_;
 };
 
+/// The program's values in memory first, then a plain reduction of them.
+void reduce_in_two(PluginDevice& device, const ReduceCall& call) {
+  const DType dtype = call.program.output_types[0];
+  const DeviceScratch values(device, static_cast<std::size_t>(call.space.numel()) * dtype.size());
+  const Operand operand = values.dense(dtype, call.space);
+  plugin_map(device, {call.program, call.params, call.space, call.inputs, {&operand, 1}});
+  const TypedProgram& same = identity_program()->typed({&dtype, 1});
+  Reduction(device, {same, {}, call.space, {&operand, 1}, call.output, call.combine, call.scale, call.length}).run();
+}
+
 }  // namespace
 
-void plugin_reduce(PluginDevice& device, const ReduceCall& call) { Reduction(device, call).run(); }
+void plugin_reduce(PluginDevice& device, const ReduceCall& call) {
+  const bool is_wide = needs_wide_index(call.space, call.inputs);
+  if (has_room(call.program, kernel_room(call.space.rank(), is_wide))) return Reduction(device, call).run();
+  reduce_in_two(device, call);
+}
 
 }  // namespace sluice::detail

@@ -46,9 +46,9 @@ std::string PluginTable::last_error() const {
 }
 
 void raise(const PluginFailure& failure, std::string_view where) {
+  if (failure.status == SLUICE_OK) return;
   const std::string message = fmt::format("{}: {}", where, failure.text);
   switch (failure.status) {
-    case SLUICE_OK: return;
     case SLUICE_OUT_OF_MEMORY: throw OutOfMemory(message);
     case SLUICE_DEVICE_LOST: throw DeviceLost(message);
     case SLUICE_UNSUPPORTED: throw Unsupported(message);

@@ -187,7 +187,7 @@ sluice_status info(sluice_device* device, sluice_device_info* info) {
     whole.kind = is_discrete                           ? SLUICE_KIND_DISCRETE
                  : properties.kind == Kind::integrated ? SLUICE_KIND_INTEGRATED
                                                        : SLUICE_KIND_CPU;
-    whole.dialect = identity.dialect;
+    whole.dialect = properties.dialect;
     whole.features = (properties.has_f64 ? SLUICE_FEATURE_F64 : 0) | (is_discrete ? 0 : SLUICE_FEATURE_UNIFIED);
     whole.memory_bytes = properties.memory_bytes;
     whole.max_group_size = properties.max_group_size;
@@ -315,7 +315,7 @@ sluice_status compile(sluice_device* device, const sluice_source* source, sluice
     require(source != nullptr && source->size >= sizeof *source && kernel != nullptr, "source or kernel is null");
     require(source->text != nullptr && source->entry != nullptr && source->options != nullptr, "a text is null");
     KernelNumber number = 0;
-    check(virtual_gpu::compile(source->entry, number));
+    check(virtual_gpu::compile(source->text, source->entry, number));
     *kernel = keep_kernel(device, number);
   });
 }

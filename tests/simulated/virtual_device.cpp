@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <new>
+#include <span>
 #include <utility>
 
 namespace virtual_gpu {
 namespace {
 
 constexpr std::uint64_t kAlignment = 256;
+constexpr std::uint64_t kGuardBytes = 1024;  // on each side of an allocation
 // The queue keeps copies of what `write` was given, and freed blocks. Nobody may be made to wait by this; it only keeps
 // the process small.
 constexpr std::uint64_t kMostHeldBytes = std::uint64_t{64} << 20;
@@ -16,6 +18,20 @@ constexpr std::size_t kLongestQueue = 4096;
 std::uint64_t round_up(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
+
+bool Block::mend_guards() const {
+  bool is_whole = true;
+  const auto mend = [&](std::span<std::byte> guard) {
+    const auto is_guard = [](std::byte byte) { return byte == std::byte{VIRTUAL_GPU_GUARD_BYTE}; };
+    if (std::all_of(guard.begin(), guard.end(), is_guard)) return;
+    is_whole = false;
+    std::fill(guard.begin(), guard.end(), std::byte{VIRTUAL_GPU_GUARD_BYTE});
+  };
+  const std::span<std::byte> all(*storage);
+  mend(all.first(kGuardBytes));
+  mend(all.last(kGuardBytes));
+  return !is_whole;
+}
 
 // No pointer of a 64-bit machine begins like this, so an address that is used as one is a crash.
 Device::Device(int number, int physical, const Settings& settings)
@@ -37,11 +53,13 @@ Result Device::alloc(std::uint64_t bytes, Address& address) {
   Block block;
   try {
     block.storage =
-        std::make_shared<std::vector<std::byte>>(bytes, has_poison_ ? std::byte{VIRTUAL_GPU_FRESH_BYTE} : std::byte{0});
+        std::make_shared<std::vector<std::byte>>(bytes + 2 * kGuardBytes, std::byte{VIRTUAL_GPU_GUARD_BYTE});
   } catch (const std::bad_alloc&) {
     return {Code::out_of_memory, sizes + ", but not in this process"};
   }
+  block.begin = kGuardBytes;
   block.bytes = bytes;
+  std::fill_n(block.at(0), bytes, has_poison_ ? std::byte{VIRTUAL_GPU_FRESH_BYTE} : std::byte{0});
   address = next_address(bytes);
   blocks_.emplace(address, std::move(block));
   ++live_blocks_;
@@ -74,7 +92,7 @@ bool Device::release(Address address, Ticket ticket) {
   live_bytes_ -= round_up(block.bytes);
   const std::uint64_t bytes = block.bytes;
   enqueue(ticket, bytes, [block = std::move(block), this]() -> std::string {
-    if (has_poison_) std::fill(block.storage->begin(), block.storage->end(), std::byte{VIRTUAL_GPU_FREED_BYTE});
+    if (has_poison_) std::fill_n(block.at(0), block.bytes, std::byte{VIRTUAL_GPU_FREED_BYTE});
     return {};
   });
   if (queue_.size() == 1) run_all();

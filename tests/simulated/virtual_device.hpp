@@ -26,6 +26,8 @@ struct Block {
   bool is_wrapped = false;
 
   std::byte* at(std::uint64_t offset) const { return storage->data() + begin + offset; }
+  /// Whether anything has written around the allocation; makes the guards whole again.
+  bool mend_guards() const;
 };
 
 /// Returns what went wrong, empty if nothing did.

@@ -22,6 +22,8 @@ struct Counters {
   std::array<std::atomic<std::uint64_t>, VIRTUAL_GPU_CALLS> calls{};
   std::atomic<std::uint64_t> traps{0};
   std::atomic<std::uint64_t> overlaps{0};
+  std::atomic<std::uint64_t> host_reads{0};
+  std::atomic<std::uint64_t> host_read_bytes{0};
 };
 
 struct Faults {
@@ -34,6 +36,7 @@ struct Faults {
 };
 
 struct Kernel {
+  std::string text;
   std::string entry;
   KernelFunction function;
   int device;

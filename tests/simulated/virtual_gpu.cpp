@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "tests/simulated/virtual_compiler.hpp"
 #include "tests/simulated/virtual_driver.hpp"
 
 namespace virtual_gpu {
@@ -36,18 +37,25 @@ Work copy_bytes(Block to, std::uint64_t to_offset, Block from, std::uint64_t fro
   };
 }
 
-std::string binary_of(const std::string& entry) {
-  return std::string("virtual GPU binary 1\n") + kArchitecture + "\n" + entry + "\n";
+/// What stands in front of the text in a binary.
+std::string binary_header(const std::string& text, const std::string& entry) {
+  return std::string("virtual GPU binary 1\n") + kArchitecture + "\n" + entry + "\n" + std::to_string(hash_text(text)) +
+         "\n";
 }
 
-Result add_kernel(Driver& driver, const std::string& entry, KernelNumber& kernel) {
-  const KernelFunction function = find_kernel(entry);
-  if (function == nullptr) {
-    return {Code::bad_source, "virtual compiler: line 1: error: there is no kernel \"" + entry + "\""};
+Result add_kernel(Driver& driver, const std::string& text, const std::string& entry, KernelNumber& kernel) {
+  KernelFunction function;
+  if (std::string log = make_kernel(text, entry, driver.settings.dialect, function); !log.empty()) {
+    return {Code::bad_source, "virtual compiler: " + log};
   }
-  driver.kernels.push_back({entry, function, current_device()});
+  driver.kernels.push_back({text, entry, std::move(function), current_device()});
   kernel = driver.kernels.size();
   return {};
+}
+
+void count_host_read(Driver& driver, std::uint64_t bytes) {
+  ++driver.counters.host_reads;
+  driver.counters.host_read_bytes += bytes;
 }
 
 Result find_kernel_record(Driver& driver, KernelNumber number, Kernel& kernel) {
@@ -129,6 +137,7 @@ Result get_properties(Properties& properties) {
                   kMaxGroupSize,
                   32768,
                   settings.has_f64,
+                  settings.dialect,
                   "Virtual GPU " + number,
                   kArchitecture,
                   "1.0",
@@ -216,6 +225,7 @@ Result read(Address from, std::uint64_t offset, void* to, std::uint64_t bytes) {
     device.run_all();
     VIRTUAL_GPU_TRY(driver.report(device));
     std::memcpy(to, block.at(offset), bytes);
+    count_host_read(driver, bytes);
     return {};
   });
 }
@@ -238,6 +248,7 @@ Result read_async(Address from, std::uint64_t offset, void* to, std::uint64_t by
     Block block;
     VIRTUAL_GPU_TRY(driver.find_block(current_device(), from, offset, bytes, block));
     VIRTUAL_GPU_TRY(driver.check_pinned(to, bytes));
+    count_host_read(driver, bytes);
     ticket = driver.enqueue(device, 0, [=]() -> std::string {
       std::memcpy(to, block.at(offset), bytes);
       return {};
@@ -290,24 +301,30 @@ Result synchronise() {
 
 // ---- Kernels.
 
-Result compile(const std::string& entry, KernelNumber& kernel) {
+Result compile(const std::string& text, const std::string& entry, KernelNumber& kernel) {
   return run_on_current(VIRTUAL_GPU_COMPILE,
-                        [&](Driver& driver, Device&) { return add_kernel(driver, entry, kernel); });
+                        [&](Driver& driver, Device&) { return add_kernel(driver, text, entry, kernel); });
 }
 
 Result get_binary(KernelNumber kernel, std::string& binary) {
   return run_on_current(VIRTUAL_GPU_BINARY, [&](Driver& driver, Device&) -> Result {
     Kernel record;
     VIRTUAL_GPU_TRY(find_kernel_record(driver, kernel, record));
-    binary = binary_of(record.entry);
+    binary = binary_header(record.text, record.entry) + record.text;
     return {};
   });
 }
 
 Result load_binary(const std::string& binary, const std::string& entry, KernelNumber& kernel) {
   return run_on_current(VIRTUAL_GPU_LOAD, [&](Driver& driver, Device&) -> Result {
-    if (binary != binary_of(entry)) return {Code::failed, "the binary is damaged, or of another compiler or kernel"};
-    return add_kernel(driver, entry, kernel);
+    // The header has four lines.
+    std::size_t begin = 0;
+    for (int line = 0; line < 4 && begin != std::string::npos; ++line) begin = binary.find('\n', begin) + 1;
+    const std::string text = binary.substr(std::min(begin, binary.size()));
+    if (binary != binary_header(text, entry) + text) {
+      return {Code::failed, "the binary is damaged, or of another compiler or kernel"};
+    }
+    return add_kernel(driver, text, entry, kernel);
   });
 }
 
@@ -332,17 +349,38 @@ Result bind(Driver& driver, const LaunchArgument& argument, BoundArgument& bound
   return {};
 }
 
-std::string run_kernel(KernelFunction function, std::vector<BoundArgument>& bound, std::uint64_t items, bool is_wrong) {
+/// What a kernel did that it must not, and counts it.
+std::string find_trap(Driver& driver, std::string problem, const std::vector<BoundArgument>& bound) {
+  for (std::size_t k = 0; k < bound.size(); ++k) {
+    const bool is_damaged = bound[k].block.storage != nullptr && bound[k].block.mend_guards();
+    if (is_damaged && problem.empty()) problem = "it wrote beside the block of argument " + std::to_string(k);
+  }
+  if (!problem.empty()) ++driver.counters.traps;
+  return problem;
+}
+
+/// Changes what a kernel has written: the last block of most kernels, the first of the probe, whose last two arguments
+/// are a block and an int.
+void spoil_output(std::span<const KernelArgument> arguments, const Grid& grid) {
+  const bool is_probe = arguments.size() == 3 && arguments[2].bytes == sizeof(std::int32_t);
+  const KernelArgument* output = nullptr;
+  for (const KernelArgument& argument : arguments) {
+    if (argument.is_memory && (output == nullptr || !is_probe)) output = &argument;
+  }
+  if (output == nullptr) return;
+  const std::uint64_t bytes = std::min(output->bytes, std::uint64_t{grid.groups} * grid.group_size * sizeof(float));
+  for (std::uint64_t i = 0; i < bytes; ++i) output->data[i] ^= std::byte{1};
+}
+
+std::string run_kernel(const KernelFunction& function, std::vector<BoundArgument>& bound, const Grid& grid,
+                       bool is_wrong) {
   std::vector<KernelArgument> arguments;
   for (BoundArgument& a : bound) {
     if (a.block.storage == nullptr) arguments.push_back({a.value.data(), a.value.size(), false});
     else arguments.push_back({a.block.at(a.offset), a.block.bytes - a.offset, true});
   }
-  std::string problem = function(arguments, items);
-  if (is_wrong && !arguments.empty() && arguments[0].is_memory) {
-    const std::uint64_t bytes = std::min(arguments[0].bytes, items * sizeof(float));
-    for (std::uint64_t i = 0; i < bytes; ++i) arguments[0].data[i] ^= std::byte{1};
-  }
+  std::string problem = function(arguments, grid);
+  if (is_wrong) spoil_output(arguments, grid);
   return problem;
 }
 
@@ -360,8 +398,12 @@ Result launch(KernelNumber kernel, std::uint64_t groups, std::uint64_t group_siz
     std::vector<BoundArgument> bound(arguments.size());
     for (std::size_t k = 0; k < bound.size(); ++k) VIRTUAL_GPU_TRY(bind(driver, arguments[k], bound[k]));
     const bool is_wrong = driver.faults.calls[VIRTUAL_GPU_LAUNCH] == driver.plan().wrong_launch;
-    driver.enqueue(device, 0,
-                   [=]() mutable { return run_kernel(record.function, bound, groups * group_size, is_wrong); });
+    const Grid grid{static_cast<std::uint32_t>(groups), static_cast<std::uint32_t>(group_size), driver.settings.order,
+                    driver.settings.seed + driver.last_ticket};
+    driver.enqueue(device, 0, [=, &driver, record = std::move(record)]() mutable {
+      const std::string problem = find_trap(driver, run_kernel(record.function, bound, grid, is_wrong), bound);
+      return problem.empty() ? problem : "trap: kernel " + record.entry + ": " + problem;
+    });
     return {};
   });
 }

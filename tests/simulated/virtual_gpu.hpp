@@ -32,6 +32,7 @@ struct Properties {
   std::uint64_t memory_bytes;
   std::uint32_t max_group_size, local_bytes;
   bool has_f64;
+  std::uint32_t dialect;
   std::string name, architecture, driver, card;
 };
 
@@ -83,9 +84,11 @@ Result synchronise();
 
 // ---- Kernels of the current device. They live as long as the process.
 
-Result compile(const std::string& entry, KernelNumber& kernel);
+Result compile(const std::string& text, const std::string& entry, KernelNumber& kernel);
 Result get_binary(KernelNumber kernel, std::string& binary);
 Result load_binary(const std::string& binary, const std::string& entry, KernelNumber& kernel);
+/// The kernel runs as soon as somebody waits for it. It is a trap if its items do not all reach its barriers, or if it
+/// writes beside a block that it was given.
 Result launch(KernelNumber kernel, std::uint64_t groups, std::uint64_t group_size,
               std::span<const LaunchArgument> arguments);
 

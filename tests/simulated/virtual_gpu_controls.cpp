@@ -13,6 +13,8 @@ void virtual_gpu_read_counters(virtual_gpu_counters* counters) {
   for (std::size_t k = 0; k < now.calls.size(); ++k) counters->all += counters->calls[k] = now.calls[k];
   counters->traps = now.traps;
   counters->overlaps = now.overlaps;
+  counters->host_reads = now.host_reads;
+  counters->host_read_bytes = now.host_read_bytes;
 }
 
 void virtual_gpu_reset_counters(void) {
@@ -20,6 +22,8 @@ void virtual_gpu_reset_counters(void) {
   for (auto& count : now.calls) count = 0;
   now.traps = 0;
   now.overlaps = 0;
+  now.host_reads = 0;
+  now.host_read_bytes = 0;
 }
 
 uint64_t virtual_gpu_traps(void) { return Driver::get().counters.traps; }

@@ -2,16 +2,25 @@
    functions; a test finds them with dlsym (see controls.hpp). They are not part of the driver: no fault hits them, no
    counter counts them, and they work in a forked child.
 
+   One device that runs kernels, called Virtual:0, for any program:
+     SLUICE_BACKEND_PATH=<build>/tests/plugins/virtual VIRTUAL_GPU_COUNT=1
+
    The environment sets a virtual GPU up when a backend first uses it. Each variable is looked up as
    VIRTUAL_<BACKEND>_X, then as VIRTUAL_GPU_X, so that several backends in one process can differ (VIRTUAL_CUDA_COUNT,
    VIRTUAL_OPENCL_COUNT):
 
      COUNT    devices that are plugged in, 3 unless set
      VISIBLE  numbers of those that can be seen, in their new order; the list ends at the first entry that is no such
-   number MEMORY   bytes of each device, 1 GiB unless set POISON   0: new blocks hold zeros, freed ones are left as they
-   are KIND     discrete, integrated or cpu for each device that is plugged in, separated by commas; discrete unless set
+              number
+     MEMORY   bytes of each device, 1 GiB unless set
+     POISON   0: new blocks hold zeros, freed ones are left as they are
+     KIND     discrete, integrated or cpu for each device that is plugged in, separated by commas; discrete unless set
      CARD     what the name of the card begins with, its number follows; without it the card is unknown
-     F64      0: no doubles
+     DIALECT  cuda, hip, opencl or metal: the language of kernels; unless set that of the backend
+     F64      0: no doubles, which is so for metal unless set
+     ORDER    forward, backward or shuffled: the order of the items of a group; shuffled unless set
+     SEED     of the shuffling, 0 unless set
+     CACHE    the folder of compiled kernels; in the build folder unless set
      PROMPT   1: writes happen at once when nothing is queued; for benchmarks
      DNN      1: the second vendor library is there
      FAULTS   a plan of faults, see virtual_gpu_set_faults */
@@ -30,6 +39,9 @@ extern "C" {
 #define VIRTUAL_GPU_FRESH_BYTE 0xFFu
 /* What memory holds after its block was freed: a large number, not NaN. */
 #define VIRTUAL_GPU_FREED_BYTE 0xFDu
+
+/* What lies around each block; kernels may neither read nor write it. */
+#define VIRTUAL_GPU_GUARD_BYTE 0xFBu
 
 /* The exit code of a process that calls a driver which has shut down, under the fault strict-exit. */
 #define VIRTUAL_GPU_EXIT_CODE 86
@@ -69,8 +81,11 @@ typedef struct virtual_gpu_counters {
   uint64_t all;                      /* every call of the driver, also those that failed */
   uint64_t calls[VIRTUAL_GPU_CALLS]; /* the same by kind */
   uint64_t traps;                    /* accesses that the device could not make: memory of a device that is not current,
-                                        of none, beyond a block's end, or host memory that is not pinned */
+                                        of none, beyond a block's end, or host memory that is not pinned; kernels
+                                        that write beside a block, or whose items do not all reach a barrier */
   uint64_t overlaps;                 /* calls of the backend for a device that was in a call already */
+  uint64_t host_reads;               /* copies from a device to the host, and their bytes */
+  uint64_t host_read_bytes;
 } virtual_gpu_counters;
 
 VIRTUAL_GPU_EXPORT void virtual_gpu_read_counters(virtual_gpu_counters* counters);

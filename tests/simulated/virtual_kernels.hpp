@@ -1,12 +1,14 @@
-// The kernels that a virtual GPU can run. It has no compiler: the name of the entry alone chooses a C++ function,
-// whatever the text says.
+// The kernels that a virtual GPU can run: any text that its compiler takes, and the probe's, which is known by the name
+// of its entry whatever the text says, so that opening a device needs no compiler.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
-#include <string_view>
+
+#include "tests/simulated/virtual_group.hpp"
 
 namespace virtual_gpu {
 
@@ -17,10 +19,18 @@ struct KernelArgument {
   bool is_memory;
 };
 
-/// Runs with so many work items. Returns what went wrong, empty if nothing did.
-using KernelFunction = std::string (*)(std::span<const KernelArgument> arguments, std::uint64_t items);
+/// How work items are arranged, and in which order they run.
+struct Grid {
+  std::uint32_t groups, group_size;
+  Order order;
+  std::uint64_t seed;
+};
 
-/// Null for an unknown entry.
-KernelFunction find_kernel(std::string_view entry);
+/// Runs a kernel. Returns what went wrong, empty if nothing did.
+using KernelFunction = std::function<std::string(std::span<const KernelArgument> arguments, const Grid& grid)>;
+
+/// Empty, or the compiler's log. The function must run in one thread at a time.
+std::string make_kernel(const std::string& text, const std::string& entry, std::uint32_t dialect,
+                        KernelFunction& kernel);
 
 }  // namespace virtual_gpu

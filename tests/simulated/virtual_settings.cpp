@@ -4,6 +4,8 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <limits>
+#include <span>
 #include <stdexcept>
 
 #include "tests/simulated/virtual_backend.hpp"
@@ -57,6 +59,29 @@ std::vector<Kind> read_kinds(int count) {
     kinds[number++] = name == "discrete" ? Kind::discrete : name == "integrated" ? Kind::integrated : Kind::cpu;
   }
   return kinds;
+}
+
+template <class T>
+struct NamedValue {
+  std::string_view name;
+  T value;
+};
+
+constexpr NamedValue<std::uint32_t> kDialects[] = {{"cuda", SLUICE_DIALECT_CUDA},
+                                                   {"hip", SLUICE_DIALECT_HIP},
+                                                   {"opencl", SLUICE_DIALECT_OPENCL},
+                                                   {"metal", SLUICE_DIALECT_METAL}};
+constexpr NamedValue<Order> kOrders[] = {
+    {"shuffled", Order::shuffled}, {"forward", Order::forward}, {"backward", Order::backward}};
+
+template <class T>
+T read_choice(std::string_view key, T otherwise, std::span<const NamedValue<T>> choices) {
+  const std::optional<std::string> text = find_setting(key);
+  if (!text) return otherwise;
+  for (const NamedValue<T>& choice : choices) {
+    if (choice.name == *text) return choice.value;
+  }
+  throw std::invalid_argument("VIRTUAL_GPU_" + std::string(key) + ": \"" + *text + "\" is unknown");
 }
 
 struct FaultName {
@@ -139,7 +164,10 @@ Settings read_settings() {
   settings.memory_bytes = read_number("MEMORY", settings.memory_bytes, std::uint64_t{1} << 40);
   settings.has_poison = read_number("POISON", 1, 1) == 1;
   settings.is_prompt = read_number("PROMPT", 0, 1) == 1;
-  settings.has_f64 = read_number("F64", 1, 1) == 1;
+  settings.dialect = read_choice<std::uint32_t>("DIALECT", identity.dialect, kDialects);
+  settings.has_f64 = read_number("F64", settings.dialect == SLUICE_DIALECT_METAL ? 0 : 1, 1) == 1;
+  settings.order = read_choice<Order>("ORDER", Order::shuffled, kOrders);
+  settings.seed = read_number("SEED", 0, std::numeric_limits<std::uint64_t>::max());
   settings.kinds = read_kinds(settings.count);
   settings.card = find_setting("CARD").value_or("");
   for (int k = 0; k < settings.count; ++k) settings.visible.push_back(k);

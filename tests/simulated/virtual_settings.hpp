@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/simulated/virtual_gpu_controls.h"
+#include "tests/simulated/virtual_group.hpp"
 
 namespace virtual_gpu {
 
@@ -21,6 +22,9 @@ struct Settings {
   bool has_poison = true;
   bool has_f64 = true;
   bool is_prompt = false;
+  std::uint32_t dialect = 0;      // of backend.h
+  Order order = Order::shuffled;  // of the items of a group
+  std::uint64_t seed = 0;
   std::vector<Kind> kinds;  // of each plugged-in device
   std::string card;
 };

@@ -3,14 +3,15 @@ _sluice() {
   local word=${COMP_WORDS[COMP_CWORD]} command="" choices index
   for ((index = 1; index < COMP_CWORD; ++index)); do
     case ${COMP_WORDS[index]} in
-      devices | doctor | backend) command=${COMP_WORDS[index]} ;;
+      devices | doctor | backend | conformance) command=${COMP_WORDS[index]} ;;
     esac
   done
   case $command in
     devices) choices="--json --require-gpu --help" ;;
     doctor) choices="--json --help" ;;
     backend) choices="CUDA AMDGPU Metal OpenCL CPU --clear --json --help" ;;
-    *) choices="devices doctor backend --help --version" ;;
+    conformance) choices="--device --quick --full --only --json --help" ;;
+    *) choices="devices doctor backend conformance --help --version" ;;
   esac
   mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")
 }

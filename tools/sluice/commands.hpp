@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sluice::command {
 
@@ -29,5 +30,16 @@ struct BackendOptions {
 /// Shows, sets or clears the wish for a backend. Throws ArgumentError for a name that is none, FileError if the file
 /// cannot be written.
 int use_backend(const BackendOptions& options);
+
+struct ConformanceOptions {
+  bool json = false;
+  bool quick = false;  ///< what is done anyway unless `full`
+  bool full = false;
+  std::optional<std::string> device;  ///< "CPU" or "OpenCL:0"; the best one when left out
+  std::vector<std::string> only;      ///< the kernels to check; empty for all
+};
+/// Holds every operation of a device against double precision. Throws ArgumentError for a device or a kernel that is
+/// not there.
+int check_conformance(const ConformanceOptions& options);
 
 }  // namespace sluice::command

@@ -1,4 +1,5 @@
-// The `sluice` command: what devices there are, why one cannot be used, and which backend is wished for.
+// The `sluice` command: what devices there are, why one cannot be used, which backend is wished for, and whether a
+// device computes what it should.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
@@ -55,6 +56,21 @@ constexpr const char* kBackendFooter =
     "  sluice backend CPU       leave the GPU alone in this folder and below\n"
     "  sluice backend --clear   choose automatically again\n";
 
+constexpr const char* kConformanceFooter =
+    "Every row of the op table and every kernel, forward and gradient, in all element types and shapes of all kinds,\n"
+    "against loops and finite differences in extended precision on the CPU. Errors are in units of the last place of\n"
+    "the element type; each operation has its bound. A backend is done when this says `0 failed`.\n"
+    "--quick compiles at most 200 kernels: rows share kernels, and gradients of what is not elementwise are checked "
+    "in\n"
+    "f32 alone. The CPU compiles nothing; $SLUICE_NUM_THREADS sets its threads.\n"
+    "Exit codes: 0 all passed; 1 a check failed; 2 there is no such device, or it cannot be used.\n"
+    "JSON: {\"device\", \"mode\", \"passed\", \"failed\", \"kernels_compiled\", \"seconds\", \"notes\": [...],\n"
+    "\"findings\": [{\"operation\", \"dtype\", \"passed\", \"failed\", \"worst\", \"bound\", \"case\", \"failures\":\n"
+    "[...]}]}; worst is null where a result is special and must not be, or the other way round.\n"
+    "Examples:\n"
+    "  sluice conformance --device OpenCL:0\n"
+    "  sluice conformance --device CPU --only softmax --json | jq '.findings'\n";
+
 /// The name that was perhaps meant.
 std::string hint_for(const std::string& name) {
   for (const std::string_view known : supported_devices()) {
@@ -68,8 +84,19 @@ std::string hint_for(const std::string& name) {
 struct Request {
   DevicesOptions devices;
   BackendOptions backend;
+  ConformanceOptions conformance;
   bool doctor_json = false;
 };
+
+void describe_conformance(CLI::App& app, ConformanceOptions& options) {
+  CLI::App* const conformance = app.add_subcommand("conformance", "Hold every operation of a device to its accuracy");
+  conformance->add_option("--device", options.device, "CPU, OpenCL:0, ...; the best one when left out");
+  CLI::Option* const full = conformance->add_flag("--full", options.full, "One row of the op table per kernel");
+  conformance->add_flag("--quick", options.quick, "Few kernels (the default)")->excludes(full);
+  conformance->add_option("--only", options.only, "Check these kernels alone: map, reduce, softmax, ...");
+  conformance->add_flag("--json", options.json, "Print JSON");
+  conformance->footer(kConformanceFooter);
+}
 
 void describe(CLI::App& app, Request& request) {
   app.set_version_flag("--version", "sluice " SLUICE_VERSION_STRING);
@@ -92,6 +119,7 @@ void describe(CLI::App& app, Request& request) {
       ->excludes(name);
   backend->add_flag("--json", request.backend.json, "Print JSON");
   backend->footer(kBackendFooter);
+  describe_conformance(app, request.conformance);
 }
 
 int refuse(const CLI::App& app, const CLI::ParseError& error, const char* first_word) {
@@ -99,7 +127,7 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, const char* first_
   const std::string where = chosen.empty() ? "sluice" : "sluice " + chosen.front()->get_name();
   std::string text = error.what();
   if (chosen.empty() && first_word != nullptr && *first_word != '-') {
-    text = std::string("there is no command ") + first_word + "; there are devices, doctor and backend";
+    text = std::string("there is no command ") + first_word + "; there are devices, doctor, backend and conformance";
   }
   std::fprintf(stderr, "sluice: %s\n`%s --help` shows what can be asked.\n", text.c_str(), where.c_str());
   return kUsage;
@@ -117,9 +145,11 @@ int run(int count, char** words) {
   try {
     if (app.got_subcommand("devices")) return show_devices(request.devices);
     if (app.got_subcommand("doctor")) return diagnose(request.doctor_json);
+    if (app.got_subcommand("conformance")) return check_conformance(request.conformance);
     return use_backend(request.backend);
   } catch (const ArgumentError& error) {
-    std::fprintf(stderr, "sluice: %s%s\n", error.what(), hint_for(request.backend.name.value_or("")).c_str());
+    const std::string hint = app.got_subcommand("backend") ? hint_for(request.backend.name.value_or("")) : "";
+    std::fprintf(stderr, "sluice: %s%s\n", error.what(), hint.c_str());
     return kUsage;
   }
 }

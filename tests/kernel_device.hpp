@@ -1,4 +1,5 @@
-// The OpenCL device of this machine, for tests that compare it with the CPU. PoCL is enough.
+// The devices of this machine that run the library's kernels, for tests that compare them with the CPU: the OpenCL
+// device, for which PoCL is enough, and the virtual GPU of tests/simulated/.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,14 +13,8 @@
 
 namespace sluice::tests {
 
-/// Skips where there is no OpenCL device. The plug-in lies where the build puts it.
-class OpenClDevice : public ::testing::Test {
- protected:
-  void SetUp() override {
-    setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..", 0);
-    if (!functional("OpenCL")) GTEST_SKIP() << why("OpenCL");
-    device = get_device("OpenCL");
-  }
+/// Holds what a device computes against the CPU.
+struct KernelComparison {
   Device device = cpu_device();
 
   /// Expects f to give the same on the device as on the CPU, within `tolerance` relative to each value and `absolute`.
@@ -52,10 +47,32 @@ class OpenClDevice : public ::testing::Test {
   }
 };
 
-inline std::string name_of(DType dtype) { return std::string(dtype.name()); }
+/// A test for each backend of this name; skips where it finds no device. The plug-ins lie where the build puts them.
+class KernelDevice : public ::testing::TestWithParam<const char*>, public KernelComparison {
+ protected:
+  void SetUp() override {
+    setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..:" SLUICE_TEST_PLUGINS "/virtual", 0);
+    if (!functional(GetParam())) GTEST_SKIP() << why(GetParam());
+    device = get_device(GetParam());
+  }
 
-inline constexpr DType kAllTypes[] = {boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64};
-inline constexpr DType kFloatingTypes[] = {f16, bf16, f32, f64};
+  /// Element types to go through, for each backend others, because every kernel is a run of a compiler; what depends on
+  /// the type is the same C on every device. `sluice conformance` goes through all of them.
+  static std::vector<DType> types() {
+    if (GetParam() == std::string("Virtual")) return {u8, i64, f16, f64};
+    return {i8, i32, bf16, f32, f64};
+  }
+  static std::vector<DType> floating_types() {
+    if (GetParam() == std::string("Virtual")) return {bf16, f32};
+    return {f16, f32, f64};
+  }
+};
+
+#define SLUICE_INSTANTIATE_FOR_KERNEL_DEVICES(Fixture)                          \
+  INSTANTIATE_TEST_SUITE_P(On, Fixture, ::testing::Values("OpenCL", "Virtual"), \
+                           [](auto& info) { return std::string(info.param); })
+
+inline std::string name_of(DType dtype) { return std::string(dtype.name()); }
 
 /// Numbers between low and high, as integers if the type is one.
 inline Tensor numbers(const Shape& shape, DType dtype, double low, double high, std::uint64_t seed) {
