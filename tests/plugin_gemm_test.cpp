@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "opencl_device.hpp"
+#include "kernel_device.hpp"
 #include "plugin_overlay.hpp"
 #include "src/core/tensor_rep.hpp"
 #include "temporary_folder.hpp"
@@ -20,11 +20,12 @@ using detail::PluginDevice;
 using tests::numbers;
 using State = detail::GemmChoice::State;
 
-class PluginGemm : public tests::OpenClDevice {
+class PluginGemm : public ::testing::Test, public tests::KernelComparison {
  protected:
   void SetUp() override {
-    OpenClDevice::SetUp();
-    if (IsSkipped()) return;
+    setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..", 1);
+    if (!functional("OpenCL")) GTEST_SKIP() << why("OpenCL");
+    device = get_device("OpenCL");
     impl().gemm_choice().force(State::undecided);
     impl().gemm_choice().products = 0;
   }
