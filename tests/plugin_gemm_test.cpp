@@ -11,6 +11,7 @@
 #include "kernel_device.hpp"
 #include "plugin_overlay.hpp"
 #include "src/core/tensor_rep.hpp"
+#include "src/device/private_file.hpp"
 #include "temporary_folder.hpp"
 
 namespace sluice {
@@ -137,6 +138,8 @@ TEST(PluginGemmTrial, IsMadeOnceAndItsVerdictIsFollowed) {
   setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..", 1);
   setenv("SLUICE_BACKENDS", "opencl", 1);
   const tests::TemporaryFolder cache;
+  // PoCL keeps its own there, and has compiled CLBlast before, perhaps.
+  setenv("POCL_CACHE_DIR", (detail::user_cache_folder() + "/pocl/kcache").c_str(), 0);
   setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
   const int first = choice_of_next_program();
   // Its key names what the trial compares.
