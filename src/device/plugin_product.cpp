@@ -17,7 +17,7 @@ constexpr std::int64_t kTile = 64;  // K_TILE of kernels/product.k
 struct Shapes {
   const char* name;            // of the file in kernels/
   std::int64_t rows, columns;  // of a block
-  std::uint32_t group_size;  // 0: as many items as kernels have on this device
+  std::uint32_t group_size;    // 0: as many items as kernels have on this device
   std::string definitions;
 };
 
