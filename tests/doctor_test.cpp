@@ -185,10 +185,13 @@ TEST_F(Command, AFolderThatIsNotThereIsNoProblemAndOneThatIsRefusedIs) {
 
 TEST_F(Command, AVendorLibraryThatDoesHarmIsNoProblem) {
   plug_in({"cuda"});
-  const std::tuple<const char*, const char*> cases[] = {
-      {"abort-probe", "aborted (signal 6)"}, {"hang-probe", "did not answer within 1 s"}, {"probe:1", "failed: "}};
+  // One that was slow once is tried again.
+  const std::tuple<const char*, const char*, const char*> cases[] = {
+      {"abort-probe", "aborted (signal 6)", "aborted (signal 6)"},
+      {"hang-probe", "did not answer within 1 s", "/libcuBLAS.so.1, works"},
+      {"probe:1", "failed: ", "failed: "}};
   setenv("SLUICE_PROBE_SECONDS", "1", 1);
-  for (const auto& [faults, words] : cases) {
+  for (const auto& [faults, words, words_of_next] : cases) {
     fs::remove_all(folder("cache"));
     setenv("VIRTUAL_CUDA_FAULTS", faults, 1);
     const json cuda = examine("CUDA", 0);
@@ -196,7 +199,8 @@ TEST_F(Command, AVendorLibraryThatDoesHarmIsNoProblem) {
     EXPECT_EQ(cuda["components"][0]["functional"], false);
     EXPECT_TRUE(contains(cuda["components"][0]["reason"], words)) << cuda["components"][0]["reason"];
     setenv("VIRTUAL_CUDA_FAULTS", "", 1);
-    EXPECT_TRUE(contains(run({"doctor"}).out, words)) << "the verdict stands in the next process";
+    const std::string next = run({"doctor"}).out;
+    EXPECT_TRUE(contains(next, words_of_next)) << next;
   }
 }
 

@@ -178,9 +178,18 @@ sluice_status probe(sluice_device* device, std::uint32_t k) noexcept {
   });
 }
 
-// Nothing uses it yet, so there is nothing to turn on.
 sluice_status enable(std::uint32_t k) noexcept {
-  return run_entry([&] { require_component(k); });
+  return run_entry([&] {
+    require_component(k);
+    enable_clblast();
+  });
+}
+
+sluice_status gemm(sluice_device* device, const sluice_gemm* gemm) noexcept {
+  return run_entry([&] {
+    require_whole(gemm, "sluice_gemm");
+    multiply(*device, *gemm);
+  });
 }
 
 constexpr sluice_backend make_table() {
@@ -206,6 +215,7 @@ constexpr sluice_backend make_table() {
   table.kernel_binary = kernel_binary;
   table.load_binary = load_binary;
   table.launch = launch;
+  table.gemm = gemm;
   table.component = component;
   table.probe = probe;
   table.enable = enable;

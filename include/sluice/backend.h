@@ -185,7 +185,8 @@ typedef struct sluice_backend {
   sluice_status (*load_binary)(sluice_device* device, const void* binary, uint64_t bytes, const char* entry,
                                sluice_kernel** kernel);
   sluice_status (*launch)(sluice_device* device, sluice_kernel* kernel, const sluice_launch* launch);
-  /* May answer SLUICE_UNSUPPORTED; the host then uses its own kernels. */
+  /* May answer SLUICE_UNSUPPORTED; the host then uses its own kernels, as it does where these are quicker. It is asked
+     only after component 0, if there is one, was enabled: that is the library that multiplies. */
   sluice_status (*gemm)(sluice_device* device, const sluice_gemm* gemm);
 
   /* Component number k, from 0; SLUICE_UNSUPPORTED past the last. Makes no call into the component. */

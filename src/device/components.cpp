@@ -53,9 +53,11 @@ std::string key_of(const BackendRecord& backend, const DeviceFacts& device, cons
   return key;
 }
 
-/// A wait that was shorter than ours proves nothing.
+/// A library that compiles at its first call may be slow once, so only several programs in a row that waited in vain
+/// prove something; and a wait that was shorter than ours proves nothing.
 bool is_final(const ProbeVerdict& verdict, int seconds) {
-  return verdict.end != End::timed_out || verdict.number >= seconds;
+  constexpr int kTrials = 3;
+  return verdict.end != End::timed_out || verdict.number >= kTrials * seconds;
 }
 
 /// From memory, from disk, or by a run of the helper. A run that proves nothing is remembered by this process only.
@@ -66,13 +68,15 @@ KnownVerdict find_verdict(const BackendRecord& backend, const PluginDevice& devi
   if (const auto it = known().verdicts.find(key); it != known().verdicts.end()) return it->second;
 
   KnownVerdict result{{}, verdict_file(key)};
-  if (const auto kept = load_verdict(result.file, key); kept && is_final(*kept, seconds)) {
+  const std::optional<ProbeVerdict> kept = load_verdict(result.file, key);
+  if (kept && is_final(*kept, seconds)) {
     result.verdict = *kept;
   } else {
     std::string problem;
     const std::string program = probe_program(problem);
     if (program.empty()) return {{End::untried, 0, problem}, {}};
     result.verdict = run_probe(program, {backend.file, std::to_string(device.id()), std::to_string(k)}, seconds);
+    if (kept && result.verdict.end == End::timed_out) result.verdict.number += kept->number;
     if (!keep_verdict(result.file, key, result.verdict)) result.file.clear();
   }
   return known().verdicts.emplace(key, std::move(result)).first->second;

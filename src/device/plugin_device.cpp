@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sluice/error.hpp"
+#include "src/core/warn.hpp"
 #include "src/device/plugin_columns.hpp"
 #include "src/device/plugin_copy.hpp"
 #include "src/device/plugin_index.hpp"
@@ -323,6 +324,19 @@ void PluginDevice::launch(sluice_kernel* kernel, std::uint32_t groups, std::uint
                              {group_size, 1, 1},
                              arguments.data()};
   check(submit(&sluice_backend::launch, kernel, &launch), operation);
+}
+
+bool PluginDevice::gemm(const sluice_gemm& gemm) {
+  const std::string_view operation = operation_or("gemm");
+  check_alive(operation);
+  const PluginFailure failure = submit(&sluice_backend::gemm, &gemm);
+  if (failure.status == SLUICE_UNSUPPORTED) {
+    debug_once(fmt::format("gemm {} {}", table_.name(), failure.text),
+               fmt::format("{}: {}; Sluice's own kernel is used", where(operation), failure.text));
+    return false;
+  }
+  check(failure, operation);
+  return true;
 }
 
 PluginFailure PluginDevice::probe_component(std::uint32_t k) { return submit(&sluice_backend::probe, k); }

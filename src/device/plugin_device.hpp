@@ -14,6 +14,7 @@
 #include "src/device/device_impl.hpp"
 #include "src/device/kernel_cache.hpp"
 #include "src/device/kernel_store.hpp"
+#include "src/device/plugin_gemm.hpp"
 #include "src/device/plugin_table.hpp"
 #include "src/device/recent_kernels.hpp"
 
@@ -74,6 +75,11 @@ class PluginDevice final : public DeviceImpl {
   std::uint64_t loaded_kernels() const noexcept { return loaded_; }
   void launch(sluice_kernel* kernel, std::uint32_t groups, std::uint32_t group_size,
               std::span<const sluice_argument> arguments);
+  /// Whether the backend multiplies matrices; see plugin_gemm.hpp.
+  bool has_gemm() const noexcept { return table_.functions().gemm != nullptr; }
+  GemmChoice& gemm_choice() noexcept { return gemm_choice_; }
+  /// Whether the backend has queued it; false if it does not have this product.
+  bool gemm(const sluice_gemm& gemm);
   /// Asks the backend for its first call into vendor library k, in this very process.
   PluginFailure probe_component(std::uint32_t k);
 
@@ -114,6 +120,7 @@ class PluginDevice final : public DeviceImpl {
   std::atomic<bool> lost_{false};
   mutable std::atomic<bool> is_loss_told_{false};
   RecentKernels recent_;
+  GemmChoice gemm_choice_;
   CachingAllocator allocator_;
   KernelCache kernels_;
   std::atomic<std::uint64_t> compiled_{0}, loaded_{0};

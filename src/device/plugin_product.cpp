@@ -8,6 +8,7 @@
 
 #include "sluice/error.hpp"
 #include "src/device/kernel_call.hpp"
+#include "src/device/plugin_gemm.hpp"
 #include "src/device/renderer.hpp"
 
 namespace sluice::detail {
@@ -119,6 +120,11 @@ KernelValues values_of(const ProductCall& call, const Shapes& shapes) {
 
 void plugin_product(PluginDevice& device, const ProductCall& call) {
   if (call.m == 0 || call.n == 0 || call.batch == 0) return;
+  if (plugin_gemm(device, call)) return;
+  plugin_own_product(device, call);
+}
+
+void plugin_own_product(PluginDevice& device, const ProductCall& call) {
   require_type(call.c.dtype, kernel_target(device), "matmul");
   const Shapes shapes = shapes_of(device, call);
   KernelValues values = values_of(call, shapes);

@@ -1,0 +1,162 @@
+// Products by a vendor's library on an OpenCL device against the CPU, and the choice between it and our own kernel.
+#include "src/device/plugin_gemm.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "kernel_device.hpp"
+#include "plugin_overlay.hpp"
+#include "src/core/tensor_rep.hpp"
+#include "src/device/private_file.hpp"
+#include "temporary_folder.hpp"
+
+namespace sluice {
+namespace {
+
+using detail::PluginDevice;
+using tests::numbers;
+using State = detail::GemmChoice::State;
+
+class PluginGemm : public ::testing::Test, public tests::KernelComparison {
+ protected:
+  void SetUp() override {
+    setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..", 1);
+    if (!functional("OpenCL")) GTEST_SKIP() << why("OpenCL");
+    device = get_device("OpenCL");
+    impl().gemm_choice().force(State::undecided);
+    impl().gemm_choice().products = 0;
+  }
+  PluginDevice& impl() { return dynamic_cast<PluginDevice&>(*device.impl()); }
+  std::uint64_t products() { return impl().gemm_choice().products; }
+  /// Skips without the library. Whether it is any good is not asked here: the products show it.
+  bool enable_library() {
+    const sluice_backend& table = tests::table_of(SLUICE_TEST_PLUGINS "/../../libsluice-opencl.so");
+    sluice_component component{};
+    component.size = sizeof component;
+    if (table.component(0, &component) != SLUICE_OK || component.state != SLUICE_COMPONENT_FOUND) return false;
+    return table.enable(0) == SLUICE_OK;
+  }
+};
+
+TEST_F(PluginGemm, TheLibraryMultipliesAsTheCpuDoes) {
+  if (!enable_library()) GTEST_SKIP() << "no CLBlast";
+  impl().gemm_choice().force(State::vendor);
+  for (const DType dtype : {f32, f64}) {
+    for (int form = 0; form < 4; ++form) {
+      const bool ta = (form & 1) != 0, tb = (form & 2) != 0;
+      const std::uint64_t before = products();
+      expect_same(
+          std::string(dtype.name()) + " form " + std::to_string(form), 1e-6, dtype == f64 ? 1e-13 : 1e-4,
+          [&](const Tensor& x, const Tensor& y) { return matmul(x, y, {.transpose_a = ta, .transpose_b = tb}); },
+          numbers(ta ? Shape{33, 65} : Shape{65, 33}, dtype, -3, 3, 1),
+          numbers(tb ? Shape{40, 33} : Shape{33, 40}, dtype, -3, 3, 2));
+      EXPECT_EQ(products(), before + 1);
+    }
+  }
+}
+
+TEST_F(PluginGemm, BatchesAndPartsOfTensors) {
+  if (!enable_library()) GTEST_SKIP() << "no CLBlast";
+  impl().gemm_choice().force(State::vendor);
+  const auto product = [](const Tensor& x, const Tensor& y) { return matmul(x, y); };
+  expect_same("batch", 1e-6, 1e-5, product, numbers({3, 4, 5}, f32, -1, 1, 1), numbers({4, 2, 5}, f32, -1, 1, 2));
+  expect_same("one left", 1e-6, 1e-5, product, numbers({3, 4}, f32, -1, 1, 1), numbers({4, 2, 5}, f32, -1, 1, 2));
+  expect_same("one right", 1e-6, 1e-5, product, numbers({3, 4, 5}, f32, -1, 1, 1), numbers({4, 2}, f32, -1, 1, 2));
+  EXPECT_GE(products(), 3u);
+  const auto last_part = [](const Tensor& x, const Tensor& y) { return matmul(slice(x, 2, 4, 5), slice(y, 2, 2, 3)); };
+  expect_same("offsets", 1e-6, 1e-5, last_part, numbers({3, 4, 5}, f32, -1, 1, 1), numbers({4, 2, 5}, f32, -1, 1, 2));
+}
+
+// What was in the result before does not matter, not even NaN.
+TEST_F(PluginGemm, TheResultIsNotRead) {
+  if (!enable_library()) GTEST_SKIP() << "no CLBlast";
+  impl().gemm_choice().force(State::vendor);
+  for (const std::int64_t size : {5, 64, 200}) {
+    {
+      const Tensor left = full({size, size}, NAN, f32, device);
+    }  // its memory is used again
+    expect_same(
+        "product", 1e-6, 1e-3, [](const Tensor& x, const Tensor& y) { return matmul(x, y); },
+        numbers({size, size}, f32, -1, 1, 1), numbers({size, size}, f32, -1, 1, 2));
+  }
+}
+
+TEST_F(PluginGemm, WhatTheLibraryDoesNotHaveIsMadeByOurKernel) {
+  impl().gemm_choice().force(State::vendor);
+  for (const DType dtype : {f16, bf16, i32}) {
+    expect_same(
+        std::string(dtype.name()), tests::unit_of(dtype), 1e-4,
+        [](const Tensor& x, const Tensor& y) { return matmul(x, y); }, numbers({9, 7}, dtype, -3, 3, 1),
+        numbers({7, 5}, dtype, -3, 3, 2));
+  }
+  EXPECT_EQ(products(), 0u);
+}
+
+TEST_F(PluginGemm, OurKernelIsUsedWhereItIsQuicker) {
+  if (!enable_library()) GTEST_SKIP() << "no CLBlast";
+  impl().gemm_choice().force(State::own);
+  expect_same(
+      "product", 1e-6, 1e-4, [](const Tensor& x, const Tensor& y) { return matmul(x, y); },
+      numbers({9, 7}, f32, -3, 3, 1), numbers({7, 5}, f32, -3, 3, 2));
+  EXPECT_EQ(products(), 0u);
+}
+
+TEST_F(PluginGemm, SmallProductsAskNobody) {
+  const tests::TemporaryFolder cache;
+  setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
+  expect_same(
+      "product", 1e-6, 1e-4, [](const Tensor& x, const Tensor& y) { return matmul(x, y); },
+      numbers({9, 7}, f32, -3, 3, 1), numbers({7, 5}, f32, -3, 3, 2));
+  EXPECT_EQ(cache.files(), 0u) << "no verdict was asked for";
+  for (const auto& state : impl().gemm_choice().states) EXPECT_EQ(state, State::undecided);
+}
+
+/// The choice for f32 after a large product in a process of its own, -1 if the product was wrong.
+int choice_of_next_program() {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(200);
+    const Device device = get_device("OpenCL");
+    const Tensor x = ones({512, 512}, f32, device);
+    const bool is_right = all(matmul(x, x) == 512).item<bool>();
+    auto& choice = dynamic_cast<PluginDevice&>(*device.impl()).gemm_choice();
+    const State state = choice.states[2];
+    const bool is_made_so = (choice.products == 1) == (state == State::vendor);
+    _exit(is_right && is_made_so ? static_cast<int>(state) : 9);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) != 9 ? WEXITSTATUS(status) : -1;
+}
+
+// The fixture would open OpenCL in this process, whose children could not use it.
+TEST(PluginGemmTrial, IsMadeOnceAndItsVerdictIsFollowed) {
+  setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..", 1);
+  setenv("SLUICE_BACKENDS", "opencl", 1);
+  const tests::TemporaryFolder cache;
+  // PoCL keeps its own there, and has compiled CLBlast before, perhaps.
+  setenv("POCL_CACHE_DIR", (detail::user_cache_folder() + "/pocl/kcache").c_str(), 0);
+  setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
+  const int first = choice_of_next_program();
+  // Its key names what the trial compares.
+  std::string file, text;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(cache.path())) {
+    if (!entry.is_regular_file()) continue;
+    const std::string content = tests::content_of(entry.path());
+    if (content.find("sluice gemm") != std::string::npos) file = entry.path(), text = content;
+  }
+  if (file.empty()) GTEST_SKIP() << "no OpenCL device, or no CLBlast that works";
+  const std::string works = "\nverdict works ", failed = "\nverdict failed ";
+  const bool is_vendor = text.find(works) != std::string::npos;
+  EXPECT_EQ(first, static_cast<int>(is_vendor ? State::vendor : State::own)) << text;
+  const std::string &old = is_vendor ? works : failed, &other = is_vendor ? failed : works;
+  std::ofstream(file) << std::string(text).replace(text.find(old), old.size(), other);
+  EXPECT_EQ(choice_of_next_program(), static_cast<int>(is_vendor ? State::own : State::vendor));
+}
+
+}  // namespace
+}  // namespace sluice
