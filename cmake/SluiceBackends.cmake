@@ -29,18 +29,28 @@ function(sluice_connect_backend_tests name)
   endforeach()
 endfunction()
 
-# sluice_add_backend(<name>): a plug-in of backends/<name>/*.cpp and backends/common/*.cpp.
+# sluice_add_backend(<name> [STREAMS]): a plug-in of backends/<name>/*.cpp and backends/common/*.cpp; with STREAMS also of
+# backends/streams/*.cpp, compiled for this vendor.
 function(sluice_add_backend name)
+  cmake_parse_arguments(PARSE_ARGV 1 backend "STREAMS" "" "")
   if(NOT TARGET sluice_backend_common)
     file(GLOB common CONFIGURE_DEPENDS "${sluice_backends_root}/common/*.cpp")
     add_library(sluice_backend_common OBJECT ${common})
     sluice_set_backend_flags(sluice_backend_common)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS "${sluice_backends_root}/${name}/*.cpp")
+  if(backend_STREAMS)
+    file(GLOB streams CONFIGURE_DEPENDS "${sluice_backends_root}/streams/*.cpp")
+    list(APPEND sources ${streams})
+  endif()
   set(target sluice_backend_${name})
   add_library(${target} MODULE ${sources} $<TARGET_OBJECTS:sluice_backend_common>)
   sluice_set_backend_flags(${target})
   target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
+  if(backend_STREAMS)
+    string(TOUPPER "${name}" vendor)
+    target_compile_definitions(${target} PRIVATE SLUICE_STREAMS_${vendor})
+  endif()
   set_target_properties(${target} PROPERTIES OUTPUT_NAME sluice-${name} PREFIX lib
                                              SUFFIX "${CMAKE_SHARED_LIBRARY_SUFFIX}"
                                              LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
@@ -57,4 +67,5 @@ endfunction()
 
 if(SLUICE_BUILD_BACKENDS)
   sluice_add_backend(opencl)
+  sluice_add_backend(cuda STREAMS)
 endif()

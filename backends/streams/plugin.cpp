@@ -1,0 +1,215 @@
+// The table of a backend with streams: each function makes the device's context current, unpacks its arguments and
+// calls the class that does the work.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "backends/common/entry.hpp"
+#include "backends/streams/device.hpp"
+#include "backends/streams/kernel.hpp"
+#include "backends/streams/vendor.hpp"
+#include "sluice/backend.h"
+
+namespace sluice::streams {
+namespace {
+
+using plugin::Failure;
+using plugin::run_entry;
+
+/// A struct of the host is at least as long as the part that is read.
+template <class T>
+void require_whole(const T* given, const char* name) {
+  if (given->size < sizeof(T))
+    throw Failure(SLUICE_ERROR, std::string(name) + " is too short; it was made for an older ABI");
+}
+
+/// Fills as much of the host's struct as it has room for; its size stays.
+template <class T>
+void give(T whole, T* to) {
+  whole.size = to->size;
+  std::memcpy(to, &whole, std::min<std::size_t>(to->size, sizeof whole));
+}
+
+/// The way in for everything that works with a device.
+template <class Body>
+sluice_status run_on(sluice_device* device, const Body& body) noexcept {
+  return run_entry([&] {
+    const Current current(device->context());
+    body();
+  });
+}
+
+// ---- Devices.
+
+sluice_status device_count(std::uint32_t* count) noexcept {
+  const sluice_status status = run_entry([&] { *count = static_cast<std::uint32_t>(driver().devices.size()); });
+  if (status == SLUICE_OK && *count == 0) plugin::set_last_error(driver().left_out.c_str());
+  return status;
+}
+
+sluice_status open(std::uint32_t number, sluice_device** device) noexcept {
+  return run_entry([&] {
+    const auto& devices = driver().devices;
+    if (number >= devices.size()) throw Failure(SLUICE_ERROR, "there is no device " + std::to_string(number));
+    *device = std::make_unique<sluice_device>(devices[number]).release();
+  });
+}
+
+sluice_status info(sluice_device* device, sluice_device_info* to) noexcept {
+  return run_entry([&] {
+    sluice_device_info whole{};
+    describe(device->number(), whole);
+    give(whole, to);
+  });
+}
+
+sluice_status native_handle(sluice_device* device, std::uint64_t* handle) noexcept {
+  return run_entry([&] { *handle = static_cast<std::uint64_t>(device->number()); });
+}
+
+sluice_status sync(sluice_device* device) noexcept {
+  return run_on(device, [&] { device->sync(); });
+}
+
+// ---- Memory.
+
+sluice_status alloc(sluice_device* device, std::uint64_t bytes, sluice_memory* memory) noexcept {
+  return run_on(device, [&] { *memory = device->alloc(bytes); });
+}
+
+sluice_status free(sluice_device* device, sluice_memory memory) noexcept {
+  return run_on(device, [&] { device->free(memory); });
+}
+
+sluice_status alloc_host(sluice_device* device, std::uint64_t bytes, void** memory) noexcept {
+  return run_on(device, [&] { *memory = device->alloc_host(bytes); });
+}
+
+sluice_status free_host(sluice_device* device, void* memory) noexcept {
+  return run_on(device, [&] { device->free_host(memory); });
+}
+
+sluice_status wrap(sluice_device* device, std::uint64_t address, std::uint64_t bytes, sluice_memory* memory) noexcept {
+  return run_on(device, [&] { *memory = device->wrap(address, bytes); });
+}
+
+sluice_status free_bytes(sluice_device* device, std::uint64_t* bytes) noexcept {
+  return run_on(device, [&] { *bytes = device->free_bytes(); });
+}
+
+// ---- Copies.
+
+sluice_status write(sluice_device* device, sluice_memory to, std::uint64_t offset, const void* from,
+                    std::uint64_t bytes) noexcept {
+  return run_on(device, [&] { device->write({to, offset, bytes}, from); });
+}
+
+sluice_status read(sluice_device* device, sluice_memory from, std::uint64_t offset, void* to,
+                   std::uint64_t bytes) noexcept {
+  return run_on(device, [&] { device->read({from, offset, bytes}, to); });
+}
+
+sluice_status write_async(sluice_device* device, sluice_memory to, std::uint64_t offset, const void* from,
+                          std::uint64_t bytes, sluice_ticket* ticket) noexcept {
+  return run_on(device, [&] { *ticket = device->write_async({to, offset, bytes}, from); });
+}
+
+sluice_status read_async(sluice_device* device, sluice_memory from, std::uint64_t offset, void* to, std::uint64_t bytes,
+                         sluice_ticket* ticket) noexcept {
+  return run_on(device, [&] { *ticket = device->read_async({from, offset, bytes}, to); });
+}
+
+sluice_status wait(sluice_device* device, sluice_ticket ticket) noexcept {
+  return run_on(device, [&] { device->wait(ticket); });
+}
+
+sluice_status copy(sluice_device* device, sluice_memory to, std::uint64_t to_offset, sluice_memory from,
+                   std::uint64_t from_offset, std::uint64_t bytes) noexcept {
+  return run_on(device, [&] { device->copy({to, to_offset, bytes}, {from, from_offset, bytes}); });
+}
+
+sluice_status peer_copy(sluice_device* to_device, sluice_memory to, std::uint64_t to_offset, sluice_device* from_device,
+                        sluice_memory from, std::uint64_t from_offset, std::uint64_t bytes) noexcept {
+  return run_on(to_device, [&] {
+    to_device->copy_from(*from_device, {to, to_offset, bytes}, {from, from_offset, bytes});
+  });
+}
+
+// ---- Kernels.
+
+sluice_status compile(sluice_device* device, const sluice_source* source, sluice_kernel** kernel) noexcept {
+  return run_on(device, [&] {
+    require_whole(source, "sluice_source");
+    *kernel =
+        std::make_unique<sluice_kernel>(*device, compile_text(device->number(), *source), source->entry).release();
+  });
+}
+
+sluice_status kernel_binary(sluice_kernel* kernel, void* buffer, std::uint64_t* bytes) noexcept {
+  return run_entry([&] {
+    const std::string binary = kernel->binary();
+    const bool fits = buffer == nullptr || *bytes >= binary.size();
+    *bytes = binary.size();
+    if (!fits) throw Failure(SLUICE_ERROR, "a binary of " + std::to_string(binary.size()) + " bytes does not fit");
+    if (buffer != nullptr) std::memcpy(buffer, binary.data(), binary.size());
+  });
+}
+
+sluice_status load_binary(sluice_device* device, const void* binary, std::uint64_t bytes, const char* entry,
+                          sluice_kernel** kernel) noexcept {
+  const sluice_status status = run_on(device, [&] {
+    *kernel = std::make_unique<sluice_kernel>(*device, unpack_binary(device->number(), binary, bytes), entry).release();
+  });
+  return status == SLUICE_BAD_SOURCE ? SLUICE_ERROR : status;
+}
+
+sluice_status launch(sluice_device* device, sluice_kernel* kernel, const sluice_launch* launch) noexcept {
+  return run_on(device, [&] {
+    require_whole(launch, "sluice_launch");
+    kernel->launch(*device, *launch);
+  });
+}
+
+constexpr sluice_backend make_table() {
+  sluice_backend table{};
+  table.size = sizeof table;
+  table.name = kBackendName;
+  table.last_error = plugin::last_error;
+  table.device_count = device_count;
+  table.open = open;
+  table.info = info;
+  table.alloc = alloc;
+  table.free = free;
+  table.alloc_host = alloc_host;
+  table.free_host = free_host;
+  table.write = write;
+  table.read = read;
+  table.write_async = write_async;
+  table.read_async = read_async;
+  table.wait = wait;
+  table.copy = copy;
+  table.peer_copy = peer_copy;
+  table.compile = compile;
+  table.kernel_binary = kernel_binary;
+  table.load_binary = load_binary;
+  table.launch = launch;
+  table.native_handle = native_handle;
+  table.wrap = wrap;
+  table.sync = sync;
+  table.free_bytes = free_bytes;
+  return table;
+}
+
+constexpr sluice_backend kTable = make_table();
+
+}  // namespace
+}  // namespace sluice::streams
+
+extern "C" {
+const std::uint32_t sluice_backend_abi = SLUICE_BACKEND_ABI;
+
+const sluice_backend* sluice_backend_open(std::uint32_t host_abi) {
+  return host_abi == SLUICE_BACKEND_ABI ? &sluice::streams::kTable : nullptr;
+}
+}
