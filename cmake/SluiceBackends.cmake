@@ -11,11 +11,11 @@ function(sluice_set_backend_flags target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-# tests/<name>_{backend,device}_test.cpp open the plug-in by the path in SLUICE_<NAME>_PLUGIN, tests/plugin_*_test.cpp find
+# tests/<name>_{backend,device,faults}_test.cpp open the plug-in by the path in SLUICE_<NAME>_PLUGIN, tests/plugin_*_test.cpp find
 # it beside the library. They are added after it.
 function(sluice_connect_backend_tests name)
   string(TOUPPER "${name}" upper)
-  foreach(test ${name}_backend_test ${name}_device_test)
+  foreach(test ${name}_backend_test ${name}_device_test ${name}_faults_test)
     if(TARGET ${test})
       target_compile_definitions(${test} PRIVATE SLUICE_${upper}_PLUGIN="$<TARGET_FILE:sluice_backend_${name}>")
       add_dependencies(${test} sluice_backend_${name})

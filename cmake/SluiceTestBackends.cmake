@@ -88,5 +88,12 @@ foreach(language c cpp)
   add_dependencies(sluice_test_backends sluice_backend_header_${language})
 endforeach()
 
+# The CUDA driver without a GPU, which tests of the CUDA backend open.
+if(TARGET sluice_simulated)
+  add_dependencies(sluice_test_backends sluice_simulated)
+  target_compile_definitions(sluice_test_support INTERFACE
+                             SLUICE_TEST_SIMULATED_CUDA="${PROJECT_BINARY_DIR}/tests/simulated/cuda")
+endif()
+
 target_compile_definitions(sluice_test_support INTERFACE SLUICE_TEST_PLUGINS="${test_plugins}"
                                                          SLUICE_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")

@@ -1,5 +1,5 @@
 // The devices of this machine that run the library's kernels, for tests that compare them with the CPU: the OpenCL
-// device, for which PoCL is enough, and the virtual GPU of tests/simulated/.
+// device, for which PoCL is enough, the virtual GPU of tests/simulated/, and the CUDA backend on the simulated driver.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sluice/sluice.hpp"
+#include "tests/simulated_cuda.hpp"
 
 namespace sluice::tests {
 
@@ -52,6 +53,9 @@ class KernelDevice : public ::testing::TestWithParam<const char*>, public Kernel
  protected:
   void SetUp() override {
     setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..:" SLUICE_TEST_PLUGINS "/virtual", 0);
+#ifdef SLUICE_TEST_SIMULATED_CUDA
+    if (GetParam() == std::string("CUDA")) use_simulated_cuda();
+#endif
     if (!functional(GetParam())) GTEST_SKIP() << why(GetParam());
     device = get_device(GetParam());
   }
@@ -59,17 +63,19 @@ class KernelDevice : public ::testing::TestWithParam<const char*>, public Kernel
   /// Element types to go through, for each backend others, because every kernel is a run of a compiler; what depends on
   /// the type is the same C on every device. `sluice conformance` goes through all of them.
   static std::vector<DType> types() {
+    if (GetParam() == std::string("CUDA")) return {i32, f32};
     if (GetParam() == std::string("Virtual")) return {u8, i64, f16, f64};
     return {i8, i32, bf16, f32, f64};
   }
   static std::vector<DType> floating_types() {
+    if (GetParam() == std::string("CUDA")) return {f32};
     if (GetParam() == std::string("Virtual")) return {bf16, f32};
     return {f16, f32, f64};
   }
 };
 
-#define SLUICE_INSTANTIATE_FOR_KERNEL_DEVICES(Fixture)                          \
-  INSTANTIATE_TEST_SUITE_P(On, Fixture, ::testing::Values("OpenCL", "Virtual"), \
+#define SLUICE_INSTANTIATE_FOR_KERNEL_DEVICES(Fixture)                                  \
+  INSTANTIATE_TEST_SUITE_P(On, Fixture, ::testing::Values("OpenCL", "Virtual", "CUDA"), \
                            [](auto& info) { return std::string(info.param); })
 
 inline std::string name_of(DType dtype) { return std::string(dtype.name()); }
