@@ -2,15 +2,26 @@
 PRESET ?= release
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 ARGS ?=
+# cuda:2 puts a simulated CUDA driver with two devices where programs look for the real one.
+SIMULATE ?=
 BUILD = build/$(PRESET)
+SIMULATED_PARTS = $(subst :, ,$(SIMULATE))
+SIMULATED_KIND = $(word 1,$(SIMULATED_PARTS))
+SIMULATED_COUNT = $(or $(word 2,$(SIMULATED_PARTS)),1)
+ifeq ($(SIMULATED_KIND),cuda)
+RUN_TARGETS = sluice_backend_cuda sluice_simulated
+RUN_ENVIRONMENT = LD_LIBRARY_PATH=$(CURDIR)/$(BUILD)/tests/simulated/cuda VIRTUAL_CUDA_COUNT=$(SIMULATED_COUNT)
+else ifneq ($(SIMULATED_KIND),)
+$(error SIMULATE=$(SIMULATE): only cuda:N can be simulated, for example SIMULATE=cuda:2)
+endif
 
 .PHONY: run test bench check format clean
 
 run:
 	@scripts/install_dependencies.sh build
 	@cmake --preset $(PRESET) -DSLUICE_BUILD_TESTS=OFF -DSLUICE_BUILD_BENCH=OFF
-	@cmake --build $(BUILD) -j $(JOBS) --target digits
-	$(BUILD)/examples/digits $(ARGS)
+	@cmake --build $(BUILD) -j $(JOBS) --target digits $(RUN_TARGETS)
+	$(RUN_ENVIRONMENT) $(BUILD)/examples/digits $(ARGS)
 
 test:
 	@scripts/install_dependencies.sh build test

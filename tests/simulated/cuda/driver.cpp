@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "sluice/backend.h"
@@ -40,9 +41,10 @@ void push(CUstream_st& stream, QueuedWork work) {
   if (stream.queue.size() > kLongestQueue) stream.run_all();
 }
 
-/// The host's own pointers in place of the device's. Empty, or what is wrong.
+/// The host's own pointers in place of the device's, and the blocks that they are of. Empty, or what is wrong.
 std::string find_arguments(CUctx_st& context, const CUfunc_st& kernel, std::vector<std::vector<std::byte>>& values,
-                           std::vector<virtual_gpu::KernelArgument>& arguments) {
+                           std::vector<virtual_gpu::KernelArgument>& arguments,
+                           std::vector<const virtual_gpu::Block*>& blocks) {
   for (std::size_t k = 0; k < values.size(); ++k) {
     if (kernel.sizes[k] != 0) {
       arguments.push_back({values[k].data(), values[k].size(), false});
@@ -53,14 +55,9 @@ std::string find_arguments(CUctx_st& context, const CUfunc_st& kernel, std::vect
     std::byte* const data = context.at(address, &rest);
     if (data == nullptr) return "argument " + std::to_string(k) + " is no memory of the device";
     arguments.push_back({data, rest, true});
+    blocks.push_back(context.memory.find(std::prev(context.blocks.upper_bound(address))->first));
   }
   return {};
-}
-
-bool has_damaged_guards(CUctx_st& context) {
-  bool is_damaged = false;
-  for (const auto& [address, bytes] : context.blocks) is_damaged |= context.memory.find(address)->mend_guards();
-  return is_damaged;
 }
 
 void run_kernel(CUctx_st& context, const CUfunc_st& kernel, const virtual_gpu::Grid& grid,
@@ -70,9 +67,12 @@ void run_kernel(CUctx_st& context, const CUfunc_st& kernel, const virtual_gpu::G
     return;
   }
   std::vector<virtual_gpu::KernelArgument> arguments;
-  std::string problem = find_arguments(context, kernel, values, arguments);
+  std::vector<const virtual_gpu::Block*> blocks;
+  std::string problem = find_arguments(context, kernel, values, arguments, blocks);
   if (problem.empty()) problem = kernel.function(arguments, grid);
-  if (problem.empty() && has_damaged_guards(context)) problem = "it wrote beside a block";
+  for (const virtual_gpu::Block* const block : blocks) {
+    if (block->mend_guards() && problem.empty()) problem = "it wrote beside a block";
+  }
   if (problem.empty()) return;
   std::fprintf(stderr, "simulated CUDA: kernel %s: %s\n", kernel.name.c_str(), problem.c_str());
   context.broken = sluice::streams::kIllegalAddress;
