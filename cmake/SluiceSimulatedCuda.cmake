@@ -1,4 +1,4 @@
-# A CUDA driver and an NVRTC without a GPU, under the names of the real ones: tests/simulated/cuda/. They lie in a folder
+# A CUDA driver, an NVRTC and a cuBLAS without a GPU, under the names of the real ones: tests/simulated/cuda/. They lie in a folder
 # of their own, <build>/tests/simulated/cuda, which programs find by $LD_LIBRARY_PATH; nothing links them.
 
 set(simulated_cuda "${PROJECT_SOURCE_DIR}/tests/simulated/cuda")
@@ -26,6 +26,7 @@ sluice_add_simulated_library(sluice_simulated_cuda libcuda.so.1
   "${simulated_cuda}/cuda.cpp" "${simulated_cuda}/driver.cpp" "${PROJECT_SOURCE_DIR}/tests/simulated/virtual_device.cpp"
   "${PROJECT_SOURCE_DIR}/tests/simulated/virtual_kernels.cpp")
 sluice_add_simulated_library(sluice_simulated_nvrtc libnvrtc.so.12 "${simulated_cuda}/nvrtc.cpp")
+sluice_add_simulated_library(sluice_simulated_cublas libcublas.so.13 "${simulated_cuda}/cublas.cpp")
 
-# Both of them, for tests and for `make run SIMULATE=cuda:2`.
-add_custom_target(sluice_simulated DEPENDS sluice_simulated_cuda sluice_simulated_nvrtc)
+# All of them, for tests and for `make run SIMULATE=cuda:2`.
+add_custom_target(sluice_simulated DEPENDS sluice_simulated_cuda sluice_simulated_nvrtc sluice_simulated_cublas)

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 #include <thread>
+#include <tuple>
 
 #include "backends/cuda/cuda_api.hpp"
 #include "tests/cuda_table.hpp"
@@ -300,6 +301,71 @@ TEST_F(CudaBackend, TakesUpItsOwnBinaryOnly) {
   expect_failure(load(bytes, "scale"), SLUICE_ERROR, "another device");
   binary[0] = 'x';
   expect_failure(load(bytes, "scale"), SLUICE_ERROR, "not a kernel binary");
+}
+
+/// Batches of op(a) op(b) with padding between columns and matrices, in double.
+std::vector<double> product(const sluice_gemm& g, const Floats& a, const Floats& b, const Floats& c) {
+  std::vector<double> result(c.begin(), c.end());
+  const auto at = [](const Floats& x, std::int64_t place) {
+    return static_cast<double>(x[static_cast<std::size_t>(place)]);
+  };
+  for (std::int64_t t = 0; t < g.batch; ++t) {
+    for (std::int64_t i = 0; i < g.m; ++i) {
+      for (std::int64_t j = 0; j < g.n; ++j) {
+        double sum = 0;
+        for (std::int64_t l = 0; l < g.k; ++l) {
+          sum += at(a, t * g.stride_a + (g.transpose_a != 0 ? l + i * g.lda : i + l * g.lda)) *
+                 at(b, t * g.stride_b + (g.transpose_b != 0 ? j + l * g.ldb : l + j * g.ldb));
+        }
+        double& to = result[static_cast<std::size_t>(t * g.stride_c + i + j * g.ldc)];
+        to = g.alpha * sum + g.beta * to;
+      }
+    }
+  }
+  return result;
+}
+
+TEST_F(CudaBackend, MultipliesWithCublasOnceItIsEnabled) {
+  sluice_component component{};
+  component.size = sizeof component;
+  expect_ok(table->component(0, &component));
+  EXPECT_STREQ(component.name, "cuBLAS");
+  EXPECT_EQ(component.state, SLUICE_COMPONENT_FOUND) << component.reason;
+  EXPECT_NE(std::string(component.file).find("libcublas.so"), std::string::npos);
+  EXPECT_EQ(table->component(1, &component), SLUICE_UNSUPPORTED);
+
+  const Floats a = numbers_from(-7, 60), b = numbers_from(3, 60), c = numbers_from(100, 60);
+  sluice_gemm gemm{};
+  gemm.size = sizeof gemm;
+  gemm.dtype = SLUICE_DTYPE_F32;
+  std::tie(gemm.m, gemm.n, gemm.k, gemm.batch) = std::tuple(3, 2, 4, 2);
+  std::tie(gemm.lda, gemm.ldb, gemm.ldc) = std::tuple(5, 6, 4);
+  std::tie(gemm.stride_a, gemm.stride_b, gemm.stride_c) = std::tuple(25, 0, 9);
+  gemm.a = block(device, numbers_from(0, 2));
+  gemm.alpha = 2;
+  gemm.beta = 0.5;
+  expect_failure(table->gemm(device, &gemm), SLUICE_UNSUPPORTED, "not enabled");
+  expect_ok(table->probe(device, 0));
+  expect_ok(table->enable(0));
+  Floats shifted = a;
+  shifted.insert(shifted.begin(), 2, 1e30F);
+  gemm.a = block(device, shifted);
+  gemm.offset_a = 8;
+  gemm.b = block(device, b);
+  for (std::uint32_t transposed = 0; transposed < 4; ++transposed) {
+    gemm.transpose_a = transposed & 1U;
+    gemm.transpose_b = transposed >> 1U;
+    gemm.c = block(device, c);
+    expect_ok(table->gemm(device, &gemm));
+    const Floats got = content(device, gemm.c, c.size());
+    const std::vector<double> expected = product(gemm, a, b, c);
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(static_cast<double>(got[i]), expected[i]) << i;
+  }
+  gemm.dtype = SLUICE_DTYPE_F16;
+  expect_failure(table->gemm(device, &gemm), SLUICE_UNSUPPORTED, "status 15");
+  gemm.dtype = SLUICE_DTYPE_F32;
+  gemm.m = std::int64_t{1} << 31;
+  expect_failure(table->gemm(device, &gemm), SLUICE_UNSUPPORTED, "2147483648");
 }
 
 TEST_F(CudaBackend, ReadsWhileOthersSubmit) {

@@ -16,10 +16,12 @@ namespace {
 using Variables = std::vector<std::pair<const char*, const char*>>;
 
 /// Runs a test body in a process with these variables.
-void run_with(const Variables& variables, const std::function<void(CudaTable&)>& body, bool has_driver = true) {
+void run_with(
+    const Variables& variables, const std::function<void(CudaTable&)>& body,
+    const std::function<void()>& prepare = [] { use_simulated_cuda(); }) {
   const int code = testing::exit_code_of_child([&] {
     for (const auto& [name, value] : variables) setenv(name, value, 1);
-    if (has_driver) use_simulated_cuda();
+    prepare();
     CudaTable cuda(SLUICE_CUDA_PLUGIN);
     body(cuda);
     return !::testing::Test::HasFailure();
@@ -47,7 +49,7 @@ TEST(CudaFaults, NoDriverIsNoNews) {
     std::uint32_t count = 0;
     cuda.expect_failure(cuda.table->device_count(&count), SLUICE_UNSUPPORTED, "no CUDA driver: libcuda.so.1");
   };
-  run_with({}, body, false);
+  run_with({}, body, [] {});
 }
 
 TEST(CudaFaults, DriversThatCannotBeUsed) {
@@ -111,6 +113,38 @@ TEST(CudaFaults, ArchitecturesThatNvrtcDoesNotKnow) {
                 "made by NVRTC 13.0, the driver is of CUDA 12.4, which is older: update the driver");
   expect_kernel({{"SIMULATED_CUDA_FAULTS", "cuModuleLoadDataEx=209"}}, SLUICE_ERROR, "the GPU is sm_90");
   expect_kernel({{"SIMULATED_CUDA_FAULTS", "cuModuleLoadDataEx=218"}}, SLUICE_ERROR, "update the driver");
+}
+
+/// The CUDA version of an NVRTC of this machine, "" if there is none.
+std::string real_nvrtc_version() {
+  std::string version;
+  for (const char* const name : {"libnvrtc.so.13", "libnvrtc.so.12"}) {
+    if (void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL); library != nullptr && version.empty()) {
+      int major = 0, minor = 0;
+      reinterpret_cast<int (*)(int*, int*)>(dlsym(library, "nvrtcVersion"))(&major, &minor);
+      version = std::to_string(major * 1000 + minor * 10);
+    }
+  }
+  return version;
+}
+
+// What it makes does not run on the simulated driver, which only looks at what it is.
+TEST(CudaFaults, ARealNvrtcTakesTheTextAndTheOptions) {
+  const std::string version = real_nvrtc_version();
+  if (version.empty()) GTEST_SKIP() << "there is no NVRTC";
+  const auto expect = [&](const char* capability, const char* text, sluice_status status, const std::string& part) {
+    const Variables variables = {{"SIMULATED_CUDA_CAPABILITY", capability},
+                                 {"SIMULATED_CUDA_VERSION", version.c_str()}};
+    const auto body = [&](CudaTable& cuda) {
+      sluice_kernel* kernel = nullptr;
+      cuda.expect_failure(cuda.compile(cuda.opened(0), text, "scale", &kernel), status, part);
+    };
+    run_with(variables, body, [] { use_simulated_cuda(false); });
+  };
+  expect("90", kScale, SLUICE_ERROR, "CUDA_ERROR_NO_BINARY_FOR_GPU (209)");
+  expect("91", kScale, SLUICE_ERROR, "CUDA_ERROR_INVALID_PTX (218)");
+  expect("90", "extern \"C\" __global__ void scale() { absent = 1; }", SLUICE_BAD_SOURCE,
+         "identifier \"absent\" is undefined");
 }
 
 }  // namespace

@@ -155,19 +155,19 @@ TEST_F(Command, OneBadDeviceOfTwoIsAProblem) {
 TEST_F(Command, ARefusedPluginIsAProblem) {
   const fs::path plugins = folder("plugins");
   fs::create_directory(plugins);
-  std::ofstream(plugins / "libsluice-cuda.so") << "no library";
+  std::ofstream(plugins / "libsluice-metal.so") << "no library";
   setenv("SLUICE_BACKEND_PATH", plugins.c_str(), 1);
-  setenv("SLUICE_BACKENDS", "cuda", 1);
-  const json cuda = examine("CUDA", 1);
-  EXPECT_EQ(cuda["found"], true);
-  EXPECT_EQ(cuda["loaded"], false);
+  setenv("SLUICE_BACKENDS", "metal", 1);
+  const json metal = examine("Metal", 1);
+  EXPECT_EQ(metal["found"], true);
+  EXPECT_EQ(metal["loaded"], false);
   const json report = run_json({"doctor"}, 1);
   bool is_listed = false;
   for (const json& refused : report["refused"])
-    is_listed |= refused["path"] == (plugins / "libsluice-cuda.so").string();
+    is_listed |= refused["path"] == (plugins / "libsluice-metal.so").string();
   EXPECT_TRUE(is_listed) << report["refused"];
   setenv("SLUICE_BACKENDS", "none", 1);
-  EXPECT_EQ(examine("CUDA", 0)["found"], true) << "what was left out on purpose is none";
+  EXPECT_EQ(examine("Metal", 0)["found"], true) << "what was left out on purpose is none";
 }
 
 TEST_F(Command, AFolderThatIsNotThereIsNoProblemAndOneThatIsRefusedIs) {

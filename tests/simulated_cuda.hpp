@@ -9,11 +9,12 @@
 namespace sluice::tests {
 
 #ifdef SLUICE_TEST_SIMULATED_CUDA
-/// Whoever opens libcuda.so.1 or libnvrtc.so.12 in this process gets the simulated ones: the loader knows a library
-/// that is open by its own name. Returns the driver. To be called before anybody else opens one.
-inline void* use_simulated_cuda() {
+/// Whoever opens libcuda.so.1, libnvrtc.so.12 or libcublas.so.13 in this process gets the simulated ones: the loader
+/// knows a library that is open by its own name. Returns the driver. To be called before anybody else opens one.
+inline void* use_simulated_cuda(bool with_nvrtc = true) {
   void* driver = nullptr;
-  for (const char* const name : {"libnvrtc.so.12", "libcuda.so.1"}) {
+  for (const std::string name : {"libcublas.so.13", "libnvrtc.so.12", "libcuda.so.1"}) {
+    if (!with_nvrtc && name == "libnvrtc.so.12") continue;
     driver = dlopen((std::string(SLUICE_TEST_SIMULATED_CUDA) + "/" + name).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (driver == nullptr) throw std::runtime_error(dlerror());
   }

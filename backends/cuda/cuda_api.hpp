@@ -14,6 +14,7 @@ struct CUstream_st;
 struct CUevent_st;
 struct CUmod_st;
 struct CUfunc_st;
+struct cublasContext;
 // NOLINTNEXTLINE(bugprone-reserved-identifier): the name that NVRTC gives it.
 struct _nvrtcProgram;
 
@@ -155,5 +156,43 @@ struct NvrtcApi {
 inline constexpr int kNvrtcOutOfMemory = 1;
 inline constexpr int kNvrtcInvalidOption = 5;
 inline constexpr int kNvrtcCompilation = 6;
+
+// ---- cuBLAS.
+
+using CublasHandle = cublasContext*;
+
+// X(name, result, parameters).
+#define SLUICE_CUBLAS_FUNCTIONS(X)                                                                                \
+  X(cublasCreate_v2, int, (CublasHandle*))                                                                        \
+  X(cublasDestroy_v2, int, (CublasHandle))                                                                        \
+  X(cublasSetStream_v2, int, (CublasHandle, Stream))                                                              \
+  X(cublasGemmStridedBatchedEx, int,                                                                              \
+    (CublasHandle, int, int, int, int, int, const void*, const void*, int, int, long long, const void*, int, int, \
+     long long, const void*, void*, int, int, long long, int, int, int))
+
+struct CublasApi {
+#define SLUICE_CUBLAS_FUNCTION(name, result, parameters) result(*name) parameters;
+  SLUICE_CUBLAS_FUNCTIONS(SLUICE_CUBLAS_FUNCTION)
+#undef SLUICE_CUBLAS_FUNCTION
+};
+
+// X(our name, cuBLAS's name, value).
+#define SLUICE_CUBLAS_CONSTANTS(X)                        \
+  X(kCublasNotSupported, CUBLAS_STATUS_NOT_SUPPORTED, 15) \
+  X(kCublasAllocFailed, CUBLAS_STATUS_ALLOC_FAILED, 3)    \
+  X(kCublasArchMismatch, CUBLAS_STATUS_ARCH_MISMATCH, 8)  \
+  X(kCublasNotTransposed, CUBLAS_OP_N, 0)                 \
+  X(kCublasTransposed, CUBLAS_OP_T, 1)                    \
+  X(kCudaF32, CUDA_R_32F, 0)                              \
+  X(kCudaF64, CUDA_R_64F, 1)                              \
+  X(kCudaF16, CUDA_R_16F, 2)                              \
+  X(kCudaBf16, CUDA_R_16BF, 14)                           \
+  X(kCublasCompute32F, CUBLAS_COMPUTE_32F, 68)            \
+  X(kCublasCompute64F, CUBLAS_COMPUTE_64F, 70)            \
+  X(kCublasDefaultAlgorithm, CUBLAS_GEMM_DEFAULT, -1)
+
+#define SLUICE_CUDA_CONSTANT(ours, theirs, value) inline constexpr int ours = value;
+SLUICE_CUBLAS_CONSTANTS(SLUICE_CUDA_CONSTANT)
+#undef SLUICE_CUDA_CONSTANT
 
 }  // namespace sluice::streams

@@ -171,6 +171,31 @@ sluice_status launch(sluice_device* device, sluice_kernel* kernel, const sluice_
   });
 }
 
+// ---- The vendor's math libraries.
+
+sluice_status component(std::uint32_t k, sluice_component* to) noexcept {
+  return run_entry([&] {
+    sluice_component whole{};
+    describe_component(k, whole);
+    give(whole, to);
+  });
+}
+
+sluice_status probe(sluice_device* device, std::uint32_t k) noexcept {
+  return run_on(device, [&] { probe_component(*device, k); });
+}
+
+sluice_status enable(std::uint32_t k) noexcept {
+  return run_entry([&] { enable_component(k); });
+}
+
+sluice_status gemm(sluice_device* device, const sluice_gemm* gemm) noexcept {
+  return run_on(device, [&] {
+    require_whole(gemm, "sluice_gemm");
+    multiply(*device, *gemm);
+  });
+}
+
 constexpr sluice_backend make_table() {
   sluice_backend table{};
   table.size = sizeof table;
@@ -194,6 +219,10 @@ constexpr sluice_backend make_table() {
   table.kernel_binary = kernel_binary;
   table.load_binary = load_binary;
   table.launch = launch;
+  table.gemm = gemm;
+  table.component = component;
+  table.probe = probe;
+  table.enable = enable;
   table.native_handle = native_handle;
   table.wrap = wrap;
   table.sync = sync;

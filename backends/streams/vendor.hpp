@@ -45,6 +45,16 @@ std::string compile_text(DeviceNumber device, const sluice_source& source);
 /// A module of the current context.
 Module load_image(DeviceNumber device, const std::string& image);
 
+class Device;
+
+// ---- The vendor's math libraries; see backend.h. SLUICE_UNSUPPORTED past the last one.
+
+void describe_component(std::uint32_t k, sluice_component& component);
+void probe_component(Device& device, std::uint32_t k);
+void enable_component(std::uint32_t k);
+/// SLUICE_UNSUPPORTED unless a component is enabled that does this.
+void multiply(Device& device, const sluice_gemm& gemm);
+
 /// Makes a device's context current in this thread for the scope, and then the one that was.
 class Current {
  public:

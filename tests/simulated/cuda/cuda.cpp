@@ -179,6 +179,12 @@ SIMULATED_EXPORT int cuDeviceGetPCIBusId(char* text, int bytes, int device) {
   });
 }
 
+// A real NVRTC asks the driver for its private functions, and goes on without.
+SIMULATED_EXPORT int cuGetExportTable(const void** functions, const void*) {
+  *functions = nullptr;
+  return sluice::streams::kNotFound;
+}
+
 // ---- Contexts.
 
 SIMULATED_EXPORT int cuDevicePrimaryCtxRetain(CUctx_st** context, int device) {
@@ -402,6 +408,9 @@ SIMULATED_EXPORT int cuModuleLoadDataEx(CUmod_st** module, const void* bytes, un
   return call_in_context("cuModuleLoadDataEx", [&](Driver&, CUctx_st& context) -> int {
     const int capability = number_of("SIMULATED_CUDA_CAPABILITY", 90);
     Image image{};
+    // What a real NVRTC makes is known, but does not run here.
+    if (std::memcmp(bytes, "\177ELF", 4) == 0) return sluice::streams::kNoBinaryForGpu;
+    if (std::strstr(static_cast<const char*>(bytes), "\n.target sm_") != nullptr) return sluice::streams::kInvalidPtx;
     if (!read_image(static_cast<const char*>(bytes), image)) return sluice::streams::kInvalidImage;
     if (image.is_cubin && image.capability != capability) return sluice::streams::kNoBinaryForGpu;
     if (!image.is_cubin && image.capability > capability) return sluice::streams::kInvalidPtx;
@@ -462,6 +471,27 @@ SIMULATED_EXPORT int cuLaunchKernel(CUfunc_st* kernel, unsigned groups, unsigned
       values.emplace_back(first, first + (kernel->sizes[k] == 0 ? sizeof(DevicePointer) : kernel->sizes[k]));
     }
     enqueue_kernel(its, *kernel, groups, items, std::move(values));
+    return 0;
+  });
+}
+
+// For the simulated cuBLAS: queues `run`, which is given the bytes at addresses of the device, and then `drop`.
+SIMULATED_EXPORT int cuSimulatedEnqueue(CUstream_st* stream, const void* const* addresses, int count,
+                                        void (*run)(void* const* bytes, void* data), void (*drop)(void* data),
+                                        void* data) {
+  const std::shared_ptr<void> owned(data, drop);
+  return call_on_stream("cuSimulatedEnqueue", stream, [&](Driver&, CUstream_st& its) -> int {
+    std::vector<std::function<std::byte*()>> places;
+    for (int k = 0; k < count; ++k) {
+      const auto address = reinterpret_cast<DevicePointer>(addresses[k]);
+      if (!has(*its.context, address, 1)) return kInvalidValue;
+      places.push_back(place_in(*its.context, address));
+    }
+    enqueue(its, [places, run, owned] {
+      std::vector<void*> bytes;
+      for (const auto& place : places) bytes.push_back(place());
+      run(bytes.data(), owned.get());
+    });
     return 0;
   });
 }

@@ -1,5 +1,6 @@
-// A CUDA driver and an NVRTC without a GPU: libraries under the names of the real ones, which the CUDA backend finds
-// when their folder stands in $LD_LIBRARY_PATH, and which it cannot tell from them. Kernels run on the virtual GPU.
+// A CUDA driver, an NVRTC and a cuBLAS without a GPU: libraries under the names of the real ones, which the CUDA
+// backend finds when their folder stands in $LD_LIBRARY_PATH, and which it cannot tell from them. Kernels run on the
+// virtual GPU.
 //
 //   LD_LIBRARY_PATH=<build>/tests/simulated/cuda VIRTUAL_CUDA_COUNT=2 <build>/bin/sluice doctor
 //
