@@ -23,7 +23,8 @@ endfunction()
 
 find_package(Threads REQUIRED)
 sluice_add_simulated_library(sluice_simulated_cuda libcuda.so.1
-  "${simulated_cuda}/cuda.cpp" "${simulated_cuda}/driver.cpp" "${PROJECT_SOURCE_DIR}/tests/simulated/virtual_device.cpp"
+  "${simulated_cuda}/cuda.cpp" "${simulated_cuda}/cuda_work.cpp" "${simulated_cuda}/driver.cpp"
+  "${PROJECT_SOURCE_DIR}/tests/simulated/virtual_device.cpp"
   "${PROJECT_SOURCE_DIR}/tests/simulated/virtual_kernels.cpp")
 sluice_add_simulated_library(sluice_simulated_nvrtc libnvrtc.so.12 "${simulated_cuda}/nvrtc.cpp")
 sluice_add_simulated_library(sluice_simulated_cublas libcublas.so.13 "${simulated_cuda}/cublas.cpp")
