@@ -288,6 +288,8 @@ TEST_F(CudaBackend, TakesUpItsOwnBinaryOnly) {
     return table->load_binary(device, binary.data(), size, entry, &again);
   };
   expect_ok(load(bytes, "scale"));
+  static sluice_kernel* const kept = again;
+  EXPECT_NE(kept, nullptr);
   const sluice_memory memory = block(device, {1, 2, 3});
   expect_ok(scale(device, again, memory, 3, 4));
   EXPECT_EQ(content(device, memory, 3), (Floats{4, 8, 12}));

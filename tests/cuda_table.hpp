@@ -57,7 +57,11 @@ class CudaTable {
   sluice_status compile(sluice_device* on, const char* text, const char* entry, sluice_kernel** kernel,
                         const char* options = "") const {
     const sluice_source source{sizeof source, 0, text, entry, options};
-    return table->compile(on, &source, kernel);
+    // Kernels live as long as the process, so they are kept for it.
+    static auto* const kernels = new std::vector<sluice_kernel*>;
+    const sluice_status status = table->compile(on, &source, kernel);
+    if (status == SLUICE_OK) kernels->push_back(*kernel);
+    return status;
   }
   sluice_kernel* compiled(sluice_device* on, const char* text, const char* entry) const {
     sluice_kernel* kernel = nullptr;
