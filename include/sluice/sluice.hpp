@@ -10,4 +10,5 @@
 #include "sluice/losses.hpp"
 #include "sluice/memory.hpp"
 #include "sluice/optimisers.hpp"
+#include "sluice/state.hpp"
 #include "sluice/train.hpp"
