@@ -53,9 +53,7 @@ class KernelDevice : public ::testing::TestWithParam<const char*>, public Kernel
  protected:
   void SetUp() override {
     setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..:" SLUICE_TEST_PLUGINS "/virtual", 0);
-#ifdef SLUICE_TEST_SIMULATED_CUDA
-    if (GetParam() == std::string("CUDA")) use_simulated_cuda();
-#endif
+    use_simulated_driver(GetParam());
     if (!functional(GetParam())) GTEST_SKIP() << why(GetParam());
     device = get_device(GetParam());
   }

@@ -1,4 +1,5 @@
-// Products by a vendor's library on an OpenCL device against the CPU, and the choice between it and our own kernel.
+// Products by a vendor's library against the CPU, and the choice between it and our own kernel: CLBlast on OpenCL, and
+// what the simulated drivers bring.
 #include "src/device/plugin_gemm.hpp"
 
 #include <gtest/gtest.h>
@@ -21,20 +22,28 @@ using detail::PluginDevice;
 using tests::numbers;
 using State = detail::GemmChoice::State;
 
-class PluginGemm : public ::testing::Test, public tests::KernelComparison {
+class PluginGemm : public ::testing::TestWithParam<const char*>, public tests::KernelComparison {
  protected:
   void SetUp() override {
     setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..", 1);
-    if (!functional("OpenCL")) GTEST_SKIP() << why("OpenCL");
-    device = get_device("OpenCL");
+    tests::use_simulated_driver(GetParam());
+    if (!functional(GetParam())) GTEST_SKIP() << why(GetParam());
+    device = get_device(GetParam());
     impl().gemm_choice().force(State::undecided);
     impl().gemm_choice().products = 0;
   }
   PluginDevice& impl() { return dynamic_cast<PluginDevice&>(*device.impl()); }
   std::uint64_t products() { return impl().gemm_choice().products; }
-  /// Skips without the library. Whether it is any good is not asked here: the products show it.
+  bool is_simulated() const { return GetParam() != std::string("OpenCL"); }
+  static std::string plugin_file() {
+    for (const BackendReport& backend : get_device_report().backends) {
+      if (backend.name == GetParam()) return backend.file;
+    }
+    return "";
+  }
+  /// False without the library. Whether it is any good is not asked here: the products show it.
   bool enable_library() {
-    const sluice_backend& table = tests::table_of(SLUICE_TEST_PLUGINS "/../../libsluice-opencl.so");
+    const sluice_backend& table = tests::table_of(plugin_file());
     sluice_component component{};
     component.size = sizeof component;
     if (table.component(0, &component) != SLUICE_OK || component.state != SLUICE_COMPONENT_FOUND) return false;
@@ -42,8 +51,8 @@ class PluginGemm : public ::testing::Test, public tests::KernelComparison {
   }
 };
 
-TEST_F(PluginGemm, TheLibraryMultipliesAsTheCpuDoes) {
-  if (!enable_library()) GTEST_SKIP() << "no CLBlast";
+TEST_P(PluginGemm, TheLibraryMultipliesAsTheCpuDoes) {
+  if (!enable_library()) GTEST_SKIP() << "the library is not there";
   impl().gemm_choice().force(State::vendor);
   for (const DType dtype : {f32, f64}) {
     for (int form = 0; form < 4; ++form) {
@@ -59,8 +68,8 @@ TEST_F(PluginGemm, TheLibraryMultipliesAsTheCpuDoes) {
   }
 }
 
-TEST_F(PluginGemm, BatchesAndPartsOfTensors) {
-  if (!enable_library()) GTEST_SKIP() << "no CLBlast";
+TEST_P(PluginGemm, BatchesAndPartsOfTensors) {
+  if (!enable_library()) GTEST_SKIP() << "the library is not there";
   impl().gemm_choice().force(State::vendor);
   const auto product = [](const Tensor& x, const Tensor& y) { return matmul(x, y); };
   expect_same("batch", 1e-6, 1e-5, product, numbers({3, 4, 5}, f32, -1, 1, 1), numbers({4, 2, 5}, f32, -1, 1, 2));
@@ -72,8 +81,8 @@ TEST_F(PluginGemm, BatchesAndPartsOfTensors) {
 }
 
 // What was in the result before does not matter, not even NaN.
-TEST_F(PluginGemm, TheResultIsNotRead) {
-  if (!enable_library()) GTEST_SKIP() << "no CLBlast";
+TEST_P(PluginGemm, TheResultIsNotRead) {
+  if (!enable_library()) GTEST_SKIP() << "the library is not there";
   impl().gemm_choice().force(State::vendor);
   for (const std::int64_t size : {5, 64, 200}) {
     {
@@ -85,7 +94,7 @@ TEST_F(PluginGemm, TheResultIsNotRead) {
   }
 }
 
-TEST_F(PluginGemm, WhatTheLibraryDoesNotHaveIsMadeByOurKernel) {
+TEST_P(PluginGemm, WhatTheLibraryDoesNotHaveIsMadeByOurKernel) {
   impl().gemm_choice().force(State::vendor);
   for (const DType dtype : {f16, bf16, i32}) {
     expect_same(
@@ -96,8 +105,8 @@ TEST_F(PluginGemm, WhatTheLibraryDoesNotHaveIsMadeByOurKernel) {
   EXPECT_EQ(products(), 0u);
 }
 
-TEST_F(PluginGemm, OurKernelIsUsedWhereItIsQuicker) {
-  if (!enable_library()) GTEST_SKIP() << "no CLBlast";
+TEST_P(PluginGemm, OurKernelIsUsedWhereItIsQuicker) {
+  if (!enable_library()) GTEST_SKIP() << "the library is not there";
   impl().gemm_choice().force(State::own);
   expect_same(
       "product", 1e-6, 1e-4, [](const Tensor& x, const Tensor& y) { return matmul(x, y); },
@@ -105,7 +114,7 @@ TEST_F(PluginGemm, OurKernelIsUsedWhereItIsQuicker) {
   EXPECT_EQ(products(), 0u);
 }
 
-TEST_F(PluginGemm, SmallProductsAskNobody) {
+TEST_P(PluginGemm, SmallProductsAskNobody) {
   const tests::TemporaryFolder cache;
   setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
   expect_same(
@@ -114,6 +123,26 @@ TEST_F(PluginGemm, SmallProductsAskNobody) {
   EXPECT_EQ(cache.files(), 0u) << "no verdict was asked for";
   for (const auto& state : impl().gemm_choice().states) EXPECT_EQ(state, State::undecided);
 }
+
+/// 1 + 2^-12 is 1 in TF32.
+TEST_P(PluginGemm, RoundsFactorsToTf32OnlyWhenAsked) {
+  if (GetParam() != std::string("CUDA")) GTEST_SKIP() << "the library has no TF32";
+  ASSERT_TRUE(enable_library());
+  impl().gemm_choice().force(State::vendor);
+  const Tensor x = full({8, 8}, 1 + 0x1p-12, f32, device);
+  EXPECT_FALSE(is_tf32_allowed());
+  EXPECT_TRUE(all(matmul(x, ones({8, 8}, f32, device)) == 8 * (1 + 0x1p-12)).item<bool>());
+  allow_tf32(true);
+  EXPECT_TRUE(is_tf32_allowed());
+  EXPECT_TRUE(all(matmul(x, ones({8, 8}, f32, device)) == 8).item<bool>());
+  const Tensor wide = cast(x, f64);
+  EXPECT_TRUE(all(matmul(wide, wide) == 8 * (1 + 0x1p-12) * (1 + 0x1p-12)).item<bool>()) << "f64 is left alone";
+  EXPECT_EQ(products(), 3u);
+  allow_tf32(false);
+}
+
+INSTANTIATE_TEST_SUITE_P(On, PluginGemm, ::testing::Values("OpenCL", "CUDA"),
+                         [](auto& info) { return std::string(info.param); });
 
 /// The choice for f32 after a large product in a process of its own, -1 if the product was wrong.
 int choice_of_next_program() {

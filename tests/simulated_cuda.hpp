@@ -22,4 +22,11 @@ inline void* use_simulated_cuda(bool with_nvrtc = true) {
 }
 #endif
 
+/// The simulated driver that a backend needs, if it needs one and this build has it.
+inline void use_simulated_driver(const std::string& backend) {
+#ifdef SLUICE_TEST_SIMULATED_CUDA
+  if (backend == "CUDA") use_simulated_cuda();
+#endif
+}
+
 }  // namespace sluice::tests

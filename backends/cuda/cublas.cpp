@@ -82,6 +82,12 @@ int type_of(std::uint32_t dtype) {
   }
 }
 
+int compute_type(const sluice_gemm& g) {
+  if (g.dtype == SLUICE_DTYPE_F64) return kCublasCompute64F;
+  const bool may_round = g.dtype == SLUICE_DTYPE_F32 && (g.flags & SLUICE_GEMM_TF32) != 0;
+  return may_round ? kCublasComputeTf32 : kCublasCompute32F;
+}
+
 int to_int(std::int64_t number) {
   if (number >= 0 && number <= std::numeric_limits<int>::max()) return static_cast<int>(number);
   throw Failure(SLUICE_UNSUPPORTED, "cuBLAS: a size of " + std::to_string(number));
@@ -94,7 +100,7 @@ void call_cublas(Device& device, const sluice_gemm& g) {
   if (g.batch > 1 && g.stride_c == 0) throw Failure(SLUICE_ERROR, "gemm: several products into one matrix");
   const int type = type_of(g.dtype);
   const bool is_double = type == kCudaF64;
-  // Numbers of the type that it computes in. Of float, never of TF32.
+  // Numbers of the type that it computes in.
   const float alpha_f32 = static_cast<float>(g.alpha), beta_f32 = static_cast<float>(g.beta);
   const void* const alpha = is_double ? static_cast<const void*>(&g.alpha) : &alpha_f32;
   const void* const beta = is_double ? static_cast<const void*>(&g.beta) : &beta_f32;
@@ -105,8 +111,7 @@ void call_cublas(Device& device, const sluice_gemm& g) {
   const int status = cublas().api.cublasGemmStridedBatchedEx(
       handle_of(device), operation_of(g.transpose_a), operation_of(g.transpose_b), to_int(g.m), to_int(g.n),
       to_int(g.k), alpha, a, type, to_int(g.lda), g.stride_a, b, type, to_int(g.ldb), g.stride_b, beta, c, type,
-      to_int(g.ldc), g.stride_c, to_int(g.batch), is_double ? kCublasCompute64F : kCublasCompute32F,
-      kCublasDefaultAlgorithm);
+      to_int(g.ldc), g.stride_c, to_int(g.batch), compute_type(g), kCublasDefaultAlgorithm);
   check_cublas(status, kProduct);
 }
 

@@ -5,6 +5,7 @@
 #include "sluice/checkpoint.hpp"
 #include "sluice/data.hpp"
 #include "sluice/gradient.hpp"
+#include "sluice/interop.hpp"
 #include "sluice/layers.hpp"
 #include "sluice/log.hpp"
 #include "sluice/losses.hpp"

@@ -60,6 +60,7 @@ sluice_gemm gemm_of(const ProductCall& call, std::uint32_t dtype) {
   gemm.a = memory(call.a), gemm.b = memory(call.b), gemm.c = memory(call.c);
   gemm.offset_a = bytes(call.a), gemm.offset_b = bytes(call.b), gemm.offset_c = bytes(call.c);
   gemm.alpha = 1;
+  gemm.flags = may_use_tf32() ? SLUICE_GEMM_TF32 : 0;
   return gemm;
 }
 
@@ -210,6 +211,11 @@ State choice_for(PluginDevice& device, const ProductCall& call, const GemmType& 
 }
 
 }  // namespace
+
+std::atomic<bool>& may_use_tf32() {
+  static std::atomic<bool> may{false};
+  return may;
+}
 
 bool plugin_gemm(PluginDevice& device, const ProductCall& call) {
   const std::optional<GemmType> type = gemm_type(call.c.dtype);

@@ -1,4 +1,5 @@
-// A cuBLAS for the simulated driver: products of floats and doubles by three loops, queued like the real one's.
+// A cuBLAS for the simulated driver: products of floats and doubles by three loops, queued like the real one's. Where
+// TF32 is asked for, factors are rounded to it.
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -32,10 +33,25 @@ Enqueue find_enqueue() {
 }
 
 struct Product {
+  bool is_tf32;
   int transpose_a, transpose_b, m, n, k, lda, ldb, ldc, batch;
   long long stride_a, stride_b, stride_c;
   double alpha, beta;
 };
+
+/// To 10 bits of mantissa, ties to even.
+float to_tf32(float x) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &x, sizeof bits);
+  bits = (bits + 0xFFFU + ((bits >> 13U) & 1U)) & ~0x1FFFU;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+template <class T>
+double factor(const Product& p, T x) {
+  return p.is_tf32 ? to_tf32(static_cast<float>(x)) : static_cast<double>(x);
+}
 
 template <class T>
 void multiply(const Product& p, const T* a, const T* b, T* c) {
@@ -45,7 +61,7 @@ void multiply(const Product& p, const T* a, const T* b, T* c) {
       for (int l = 0; l < p.k; ++l) {
         const T x = p.transpose_a != 0 ? a[l + std::int64_t{i} * p.lda] : a[i + std::int64_t{l} * p.lda];
         const T y = p.transpose_b != 0 ? b[j + std::int64_t{l} * p.ldb] : b[l + std::int64_t{j} * p.ldb];
-        sum += static_cast<double>(x) * static_cast<double>(y);
+        sum += factor(p, x) * factor(p, y);
       }
       T& to = c[i + std::int64_t{j} * p.ldc];
       to = static_cast<T>(p.alpha * sum + (p.beta == 0 ? 0 : p.beta * static_cast<double>(to)));
@@ -92,12 +108,14 @@ SIMULATED_EXPORT int cublasGemmStridedBatchedEx(CublasHandle handle, int transpo
                                                 long long stride_a, const void* b, int b_type, int ldb,
                                                 long long stride_b, const void* beta, void* c, int c_type, int ldc,
                                                 long long stride_c, int batch, int compute, int) {
-  const bool is_float = c_type == sluice::streams::kCudaF32 && compute == sluice::streams::kCublasCompute32F;
+  const bool is_tf32 = compute == sluice::streams::kCublasComputeTf32;
+  const bool is_float =
+      c_type == sluice::streams::kCudaF32 && (is_tf32 || compute == sluice::streams::kCublasCompute32F);
   const bool is_double = c_type == sluice::streams::kCudaF64 && compute == sluice::streams::kCublasCompute64F;
   if (a_type != c_type || b_type != c_type || (!is_float && !is_double)) return sluice::streams::kCublasNotSupported;
   if (m < 0 || n < 0 || k < 0 || lda < 1 || ldb < 1 || ldc < m) return kInvalidValue;
   auto product = std::make_unique<Product>();
-  *product = {transpose_a, transpose_b, m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c, 0, 0};
+  *product = {is_tf32, transpose_a, transpose_b, m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c, 0, 0};
   product->alpha = is_double ? number_at<double>(alpha) : number_at<float>(alpha);
   product->beta = is_double ? number_at<double>(beta) : number_at<float>(beta);
   const void* const addresses[] = {a, b, c};
