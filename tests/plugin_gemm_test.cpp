@@ -141,7 +141,64 @@ TEST_P(PluginGemm, RoundsFactorsToTf32OnlyWhenAsked) {
   allow_tf32(false);
 }
 
+/// Products of a process that asks for the vendor's library, and its warnings. The library is first tried by a helper
+/// program, which finds the simulated driver only with this variable.
+class PluginGemmWish : public PluginGemm {
+ protected:
+  void SetUp() override {
+    PluginGemm::SetUp();
+    if (!IsSkipped() && !is_simulated()) GTEST_SKIP() << "a trial of the real library takes long";
+    setenv("XDG_CACHE_HOME", cache_.path().c_str(), 1);
+    setenv("SLUICE_PRODUCTS", "vendor", 1);
+    set_log_sink([&](LogLevel, std::string_view text) { warnings_.emplace_back(text); });
+  }
+  void expect_products(std::uint64_t by_library, std::size_t warnings) {
+    const auto product = [](const Tensor& x, const Tensor& y) { return matmul(x, y); };
+    for (int i = 0; i < 2; ++i) {
+      expect_same("product", 1e-6, 1e-4, product, numbers({9, 7}, f32, -3, 3, 1), numbers({7, 5}, f32, -3, 3, 2));
+    }
+    EXPECT_EQ(products(), by_library);
+    EXPECT_EQ(warnings_.size(), warnings);
+  }
+
+ private:
+  tests::TemporaryFolder cache_;
+  std::vector<std::string> warnings_;
+};
+
+TEST_P(PluginGemmWish, IsFollowedWithoutATrial) {
+  setenv("LD_LIBRARY_PATH", tests::simulated_folder(GetParam()).c_str(), 1);
+  expect_products(2, 0);
+}
+
+TEST_P(PluginGemmWish, IsWarnedOfWhereTheLibraryDoesNotWork) {
+  unsetenv("LD_LIBRARY_PATH");
+  expect_products(0, 1);
+}
+
+TEST_P(PluginGemm, TheEnvironmentMayAskForOurKernels) {
+  setenv("SLUICE_PRODUCTS", "own", 1);
+  ASSERT_TRUE(enable_library() || !is_simulated());
+  const Tensor x = ones({512, 512}, f32, device);
+  EXPECT_TRUE(all(matmul(x, x) == 512).item<bool>());
+  EXPECT_EQ(products(), 0u);
+  EXPECT_EQ(impl().gemm_choice().states[2], State::own);
+}
+
+TEST_P(PluginGemm, AnUnknownWishIsWarnedOf) {
+  setenv("SLUICE_PRODUCTS", "fast\n", 1);
+  std::vector<std::string> warnings;
+  set_log_sink([&](LogLevel, std::string_view text) { warnings.emplace_back(text); });
+  const Tensor x = ones({2, 2}, f32, device);
+  EXPECT_TRUE(all(matmul(x, x) == 2).item<bool>());
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("$SLUICE_PRODUCTS"), std::string::npos);
+  EXPECT_EQ(warnings[0].find('\n'), std::string::npos);
+}
+
 INSTANTIATE_TEST_SUITE_P(On, PluginGemm, ::testing::Values("OpenCL", "CUDA"),
+                         [](auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(On, PluginGemmWish, ::testing::Values("OpenCL", "CUDA"),
                          [](auto& info) { return std::string(info.param); });
 
 /// The choice for f32 after a large product in a process of its own, -1 if the product was wrong.

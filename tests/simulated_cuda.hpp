@@ -22,6 +22,14 @@ inline void* use_simulated_cuda(bool with_nvrtc = true) {
 }
 #endif
 
+/// Where the simulated driver of a backend lies, empty if there is none.
+inline std::string simulated_folder(const std::string& backend) {
+#ifdef SLUICE_TEST_SIMULATED_CUDA
+  if (backend == "CUDA") return SLUICE_TEST_SIMULATED_CUDA;
+#endif
+  return "";
+}
+
 /// The simulated driver that a backend needs, if it needs one and this build has it.
 inline void use_simulated_driver(const std::string& backend) {
 #ifdef SLUICE_TEST_SIMULATED_CUDA
