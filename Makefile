@@ -2,17 +2,20 @@
 PRESET ?= release
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 ARGS ?=
-# cuda:2 puts a simulated CUDA driver with two devices where programs look for the real one.
+# cuda:2 or hip:2 puts a simulated CUDA or HIP driver with two devices where programs look for the real one.
 SIMULATE ?=
 BUILD = build/$(PRESET)
 SIMULATED_PARTS = $(subst :, ,$(SIMULATE))
 SIMULATED_KIND = $(word 1,$(SIMULATED_PARTS))
 SIMULATED_COUNT = $(or $(word 2,$(SIMULATED_PARTS)),1)
-ifeq ($(SIMULATED_KIND),cuda)
-RUN_TARGETS = sluice_backend_cuda sluice_simulated
-RUN_ENVIRONMENT = LD_LIBRARY_PATH=$(CURDIR)/$(BUILD)/tests/simulated/cuda VIRTUAL_CUDA_COUNT=$(SIMULATED_COUNT)
+SIMULATED_PREFIX_cuda = VIRTUAL_CUDA
+SIMULATED_PREFIX_hip = VIRTUAL_HIP
+ifneq ($(SIMULATED_PREFIX_$(SIMULATED_KIND)),)
+RUN_TARGETS = sluice_backend_$(SIMULATED_KIND) sluice_simulated_$(SIMULATED_KIND)
+RUN_ENVIRONMENT = LD_LIBRARY_PATH=$(CURDIR)/$(BUILD)/tests/simulated/$(SIMULATED_KIND) \
+	$(SIMULATED_PREFIX_$(SIMULATED_KIND))_COUNT=$(SIMULATED_COUNT)
 else ifneq ($(SIMULATED_KIND),)
-$(error SIMULATE=$(SIMULATE): only cuda:N can be simulated, for example SIMULATE=cuda:2)
+$(error SIMULATE=$(SIMULATE): cuda:N and hip:N can be simulated, for example SIMULATE=hip:2)
 endif
 
 .PHONY: run test bench check format clean

@@ -11,11 +11,11 @@ function(sluice_set_backend_flags target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-# tests/<name>_{backend,device,faults}_test.cpp open the plug-in by the path in SLUICE_<NAME>_PLUGIN, tests/plugin_*_test.cpp find
-# it beside the library. They are added after it.
+# tests/<name>_{backend,device,faults}_test.cpp, and tests/streams_*_test.cpp for all backends with streams, open the
+# plug-in by the path in SLUICE_<NAME>_PLUGIN; tests/plugin_*_test.cpp find it beside the library. They are added after it.
 function(sluice_connect_backend_tests name)
   string(TOUPPER "${name}" upper)
-  foreach(test ${name}_backend_test ${name}_device_test ${name}_faults_test)
+  foreach(test ${name}_backend_test ${name}_device_test ${name}_faults_test streams_backend_test streams_faults_test)
     if(TARGET ${test})
       target_compile_definitions(${test} PRIVATE SLUICE_${upper}_PLUGIN="$<TARGET_FILE:sluice_backend_${name}>")
       add_dependencies(${test} sluice_backend_${name})
@@ -29,10 +29,14 @@ function(sluice_connect_backend_tests name)
   endforeach()
 endfunction()
 
-# sluice_add_backend(<name> [STREAMS]): a plug-in of backends/<name>/*.cpp and backends/common/*.cpp; with STREAMS also of
-# backends/streams/*.cpp, compiled for this vendor.
+# sluice_add_backend(<folder> [STREAMS] [FILE <name>]): a plug-in of backends/<folder>/*.cpp and backends/common/*.cpp;
+# with STREAMS also of backends/streams/*.cpp, compiled for this vendor. The file is named like the backend, where that is
+# not the folder's name.
 function(sluice_add_backend name)
-  cmake_parse_arguments(PARSE_ARGV 1 backend "STREAMS" "" "")
+  cmake_parse_arguments(PARSE_ARGV 1 backend "STREAMS" "FILE" "")
+  if(NOT backend_FILE)
+    set(backend_FILE ${name})
+  endif()
   if(NOT TARGET sluice_backend_common)
     file(GLOB common CONFIGURE_DEPENDS "${sluice_backends_root}/common/*.cpp")
     add_library(sluice_backend_common OBJECT ${common})
@@ -51,7 +55,7 @@ function(sluice_add_backend name)
     string(TOUPPER "${name}" vendor)
     target_compile_definitions(${target} PRIVATE SLUICE_STREAMS_${vendor})
   endif()
-  set_target_properties(${target} PROPERTIES OUTPUT_NAME sluice-${name} PREFIX lib
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME sluice-${backend_FILE} PREFIX lib
                                              SUFFIX "${CMAKE_SHARED_LIBRARY_SUFFIX}"
                                              LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
   if(NOT APPLE)
@@ -68,4 +72,5 @@ endfunction()
 if(SLUICE_BUILD_BACKENDS)
   sluice_add_backend(opencl)
   sluice_add_backend(cuda STREAMS)
+  sluice_add_backend(hip STREAMS FILE amdgpu)
 endif()

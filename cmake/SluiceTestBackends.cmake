@@ -88,11 +88,11 @@ foreach(language c cpp)
   add_dependencies(sluice_test_backends sluice_backend_header_${language})
 endforeach()
 
-# The CUDA driver without a GPU, which tests of the CUDA backend open.
-if(TARGET sluice_simulated)
-  add_dependencies(sluice_test_backends sluice_simulated)
+# The drivers without a GPU, which tests of the backends with streams open.
+if(TARGET sluice_simulated_streams)
+  add_dependencies(sluice_test_backends sluice_simulated_cuda sluice_simulated_hip)
   target_compile_definitions(sluice_test_support INTERFACE
-                             SLUICE_TEST_SIMULATED_CUDA="${PROJECT_BINARY_DIR}/tests/simulated/cuda")
+                             SLUICE_TEST_SIMULATED="${PROJECT_BINARY_DIR}/tests/simulated")
 endif()
 
 target_compile_definitions(sluice_test_support INTERFACE SLUICE_TEST_PLUGINS="${test_plugins}"

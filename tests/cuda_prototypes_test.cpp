@@ -6,21 +6,12 @@
 #include <cuda.h>
 #include <nvrtc.h>
 
-#include <type_traits>
-
 #include "backends/cuda/cuda_api.hpp"
+#include "backends/streams/text_program.hpp"
+#include "tests/same_prototype.hpp"
 
 namespace sluice::tests {
 namespace {
-
-// The backend writes int for enums; CUDA's are as wide in every compiler.
-template <class Theirs, class Ours>
-constexpr bool kIsSame = std::is_same_v<Theirs, Ours> || (std::is_enum_v<Theirs> && std::is_same_v<Ours, int>);
-template <class Theirs, class Ours>
-constexpr bool kIsSame<Theirs*, Ours*> = std::is_same_v<Theirs, Ours> || kIsSame<Theirs, Ours>;
-template <class R, class... P, class OurR, class... OurP>
-  requires(sizeof...(P) == sizeof...(OurP))
-constexpr bool kIsSame<R (*)(P...), OurR (*)(OurP...)> = kIsSame<R, OurR> && (kIsSame<P, OurP> && ...);
 
 static_assert(sizeof(CUresult) == sizeof(int) && sizeof(CUjit_option) == sizeof(int));
 static_assert(kIsSame<CUjit_option*, int*> && !kIsSame<unsigned*, int*> && !kIsSame<int (*)(int), int (*)(int, int)>);
@@ -33,10 +24,11 @@ SLUICE_CUDA_OPTIONAL_FUNCTIONS(SLUICE_CHECK)
 #endif
 #undef SLUICE_CHECK
 
-#define SLUICE_CHECK(name, result, parameters) \
-  static_assert(kIsSame<decltype(&::name), decltype(streams::NvrtcApi::name)>, #name);
+#define SLUICE_CHECK(ours, theirs, parameters) \
+  static_assert(kIsSame<decltype(&::theirs), decltype(streams::NvrtcApi::ours.raw)>, #theirs);
 SLUICE_NVRTC_FUNCTIONS(SLUICE_CHECK)
 #undef SLUICE_CHECK
+static_assert(kIsSame<decltype(&::nvrtcGetErrorString), decltype(streams::NvrtcApi::error_text)>);
 
 #define SLUICE_CHECK(ours, theirs, value) static_assert(streams::ours == static_cast<int>(theirs), #ours);
 SLUICE_CUDA_CONSTANTS(SLUICE_CHECK)
@@ -59,9 +51,9 @@ static_assert(kIsSame<decltype(&::cublasSetStream_v2), decltype(streams::CublasA
 SLUICE_CUBLAS_CONSTANTS(SLUICE_CHECK)
 #undef SLUICE_CHECK
 
-static_assert(streams::kNvrtcOutOfMemory == NVRTC_ERROR_OUT_OF_MEMORY);
-static_assert(streams::kNvrtcInvalidOption == NVRTC_ERROR_INVALID_OPTION);
-static_assert(streams::kNvrtcCompilation == NVRTC_ERROR_COMPILATION);
+static_assert(streams::kCompilerOutOfMemory == NVRTC_ERROR_OUT_OF_MEMORY);
+static_assert(streams::kCompilerInvalidOption == NVRTC_ERROR_INVALID_OPTION);
+static_assert(streams::kCompilerCompilation == NVRTC_ERROR_COMPILATION);
 
 TEST(CudaPrototypes, MatchTheHeaders) { SUCCEED() << "checked while compiling"; }
 

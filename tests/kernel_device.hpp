@@ -1,5 +1,6 @@
 // The devices of this machine that run the library's kernels, for tests that compare them with the CPU: the OpenCL
-// device, for which PoCL is enough, the virtual GPU of tests/simulated/, and the CUDA backend on the simulated driver.
+// device, for which PoCL is enough, the virtual GPU of tests/simulated/, and the CUDA and HIP backends on the simulated
+// drivers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include "sluice/sluice.hpp"
-#include "tests/simulated_cuda.hpp"
+#include "tests/simulated_driver.hpp"
 
 namespace sluice::tests {
 
@@ -53,7 +54,9 @@ class KernelDevice : public ::testing::TestWithParam<const char*>, public Kernel
  protected:
   void SetUp() override {
     setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..:" SLUICE_TEST_PLUGINS "/virtual", 0);
+#ifdef SLUICE_TEST_SIMULATED
     use_simulated_driver(GetParam());
+#endif
     if (!functional(GetParam())) GTEST_SKIP() << why(GetParam());
     device = get_device(GetParam());
   }
@@ -62,18 +65,19 @@ class KernelDevice : public ::testing::TestWithParam<const char*>, public Kernel
   /// the type is the same C on every device. `sluice conformance` goes through all of them.
   static std::vector<DType> types() {
     if (GetParam() == std::string("CUDA")) return {i32, f32};
+    if (GetParam() == std::string("AMDGPU")) return {f32};
     if (GetParam() == std::string("Virtual")) return {u8, i64, f16, f64};
     return {i8, i32, bf16, f32, f64};
   }
   static std::vector<DType> floating_types() {
-    if (GetParam() == std::string("CUDA")) return {f32};
+    if (GetParam() == std::string("CUDA") || GetParam() == std::string("AMDGPU")) return {f32};
     if (GetParam() == std::string("Virtual")) return {bf16, f32};
     return {f16, f32, f64};
   }
 };
 
-#define SLUICE_INSTANTIATE_FOR_KERNEL_DEVICES(Fixture)                                  \
-  INSTANTIATE_TEST_SUITE_P(On, Fixture, ::testing::Values("OpenCL", "Virtual", "CUDA"), \
+#define SLUICE_INSTANTIATE_FOR_KERNEL_DEVICES(Fixture)                                            \
+  INSTANTIATE_TEST_SUITE_P(On, Fixture, ::testing::Values("OpenCL", "Virtual", "CUDA", "AMDGPU"), \
                            [](auto& info) { return std::string(info.param); })
 
 inline std::string name_of(DType dtype) { return std::string(dtype.name()); }

@@ -196,9 +196,9 @@ TEST_P(PluginGemm, AnUnknownWishIsWarnedOf) {
   EXPECT_EQ(warnings[0].find('\n'), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(On, PluginGemm, ::testing::Values("OpenCL", "CUDA"),
+INSTANTIATE_TEST_SUITE_P(On, PluginGemm, ::testing::Values("OpenCL", "CUDA", "AMDGPU"),
                          [](auto& info) { return std::string(info.param); });
-INSTANTIATE_TEST_SUITE_P(On, PluginGemmWish, ::testing::Values("OpenCL", "CUDA"),
+INSTANTIATE_TEST_SUITE_P(On, PluginGemmWish, ::testing::Values("OpenCL", "CUDA", "AMDGPU"),
                          [](auto& info) { return std::string(info.param); });
 
 /// The choice for f32 after a large product in a process of its own, -1 if the product was wrong.

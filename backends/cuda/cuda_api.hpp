@@ -28,6 +28,12 @@ using Event = CUevent_st*;
 using Module = CUmod_st*;
 using KernelHandle = CUfunc_st*;
 
+/// What Current puts back.
+struct ThreadState {
+  Context context = nullptr;
+  bool differs = false;
+};
+
 // X(our name, CUDA's name, parameters). All return a CUresult.
 #define SLUICE_CUDA_FUNCTIONS(X)                                                                         \
   X(init, cuInit, (unsigned))                                                                            \
@@ -47,7 +53,7 @@ using KernelHandle = CUfunc_st*;
   X(alloc, cuMemAlloc_v2, (DevicePointer*, std::size_t))                                                 \
   X(free, cuMemFree_v2, (DevicePointer))                                                                 \
   X(address_range, cuMemGetAddressRange_v2, (DevicePointer*, std::size_t*, DevicePointer))               \
-  X(alloc_host, cuMemAllocHost_v2, (void**, std::size_t))                                                \
+  X(alloc_host, cuMemHostAlloc, (void**, std::size_t, unsigned))                                         \
   X(free_host, cuMemFreeHost, (void*))                                                                   \
   X(copy_to_device, cuMemcpyHtoDAsync_v2, (DevicePointer, const void*, std::size_t, Stream))             \
   X(copy_to_host, cuMemcpyDtoHAsync_v2, (void*, DevicePointer, std::size_t, Stream))                     \
@@ -90,6 +96,7 @@ struct Api {
   X(kComputeCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)    \
   X(kKernelMaxThreads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0)                \
   X(kStreamNonBlocking, CU_STREAM_NON_BLOCKING, 1)                                \
+  X(kHostPortable, CU_MEMHOSTALLOC_PORTABLE, 1)                                   \
   X(kEventWithoutTime, CU_EVENT_DISABLE_TIMING, 2)                                \
   X(kErrorLogBuffer, CU_JIT_ERROR_LOG_BUFFER, 5)                                  \
   X(kErrorLogBytes, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6)
@@ -131,31 +138,29 @@ SLUICE_CUDA_RESULTS(SLUICE_CUDA_CONSTANT)
 
 using NvrtcProgram = _nvrtcProgram*;
 
-// X(name, result, parameters).
-#define SLUICE_NVRTC_FUNCTIONS(X)                                                                                    \
-  X(nvrtcVersion, int, (int*, int*))                                                                                 \
-  X(nvrtcGetErrorString, const char*, (int))                                                                         \
-  X(nvrtcGetNumSupportedArchs, int, (int*))                                                                          \
-  X(nvrtcGetSupportedArchs, int, (int*))                                                                             \
-  X(nvrtcCreateProgram, int, (NvrtcProgram*, const char*, const char*, int, const char* const*, const char* const*)) \
-  X(nvrtcDestroyProgram, int, (NvrtcProgram*))                                                                       \
-  X(nvrtcCompileProgram, int, (NvrtcProgram, int, const char* const*))                                               \
-  X(nvrtcGetProgramLogSize, int, (NvrtcProgram, std::size_t*))                                                       \
-  X(nvrtcGetProgramLog, int, (NvrtcProgram, char*))                                                                  \
-  X(nvrtcGetPTXSize, int, (NvrtcProgram, std::size_t*))                                                              \
-  X(nvrtcGetPTX, int, (NvrtcProgram, char*))                                                                         \
-  X(nvrtcGetCUBINSize, int, (NvrtcProgram, std::size_t*))                                                            \
-  X(nvrtcGetCUBIN, int, (NvrtcProgram, char*))
+// X(our name, NVRTC's name, parameters). All return an nvrtcResult.
+#define SLUICE_NVRTC_FUNCTIONS(X)                                                           \
+  X(version, nvrtcVersion, (int*, int*))                                                    \
+  X(architecture_count, nvrtcGetNumSupportedArchs, (int*))                                  \
+  X(architectures, nvrtcGetSupportedArchs, (int*))                                          \
+  X(create, nvrtcCreateProgram,                                                             \
+    (NvrtcProgram*, const char*, const char*, int, const char* const*, const char* const*)) \
+  X(destroy, nvrtcDestroyProgram, (NvrtcProgram*))                                          \
+  X(compile, nvrtcCompileProgram, (NvrtcProgram, int, const char* const*))                  \
+  X(log_size, nvrtcGetProgramLogSize, (NvrtcProgram, std::size_t*))                         \
+  X(log, nvrtcGetProgramLog, (NvrtcProgram, char*))                                         \
+  X(ptx_size, nvrtcGetPTXSize, (NvrtcProgram, std::size_t*))                                \
+  X(ptx, nvrtcGetPTX, (NvrtcProgram, char*))                                                \
+  X(cubin_size, nvrtcGetCUBINSize, (NvrtcProgram, std::size_t*))                            \
+  X(cubin, nvrtcGetCUBIN, (NvrtcProgram, char*))
 
 struct NvrtcApi {
-#define SLUICE_NVRTC_FUNCTION(name, result, parameters) result(*name) parameters;
+  using Program = NvrtcProgram;
+#define SLUICE_NVRTC_FUNCTION(ours, theirs, parameters) DriverFunction<int parameters> ours{#theirs};
   SLUICE_NVRTC_FUNCTIONS(SLUICE_NVRTC_FUNCTION)
 #undef SLUICE_NVRTC_FUNCTION
+  const char* (*error_text)(int) = nullptr;  // nvrtcGetErrorString
 };
-
-inline constexpr int kNvrtcOutOfMemory = 1;
-inline constexpr int kNvrtcInvalidOption = 5;
-inline constexpr int kNvrtcCompilation = 6;
 
 // ---- cuBLAS.
 

@@ -23,25 +23,18 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-template <class Function>
-void find(Function& function) {
-  function.raw = reinterpret_cast<decltype(function.raw)>(library().find(function.name));
-}
-
 Api load_api() {
   if (!library().is_open()) throw Failure(SLUICE_UNSUPPORTED, "no CUDA driver: " + library().reason());
   Api result{};
-  std::string missing;
-#define SLUICE_CUDA_FIND(ours, theirs, parameters) \
-  find(result.ours);                               \
-  if (result.ours.raw == nullptr) missing += missing.empty() ? #theirs : ", " #theirs;
+  FunctionFinder finder(library());
+#define SLUICE_CUDA_FIND(ours, theirs, parameters) finder.find(result.ours);
   SLUICE_CUDA_FUNCTIONS(SLUICE_CUDA_FIND)
 #undef SLUICE_CUDA_FIND
-  if (!missing.empty()) {
-    throw Failure(SLUICE_ERROR,
-                  library().file_of("cuInit") + " is too old: it lacks " + missing + "; install a newer NVIDIA driver");
+  if (!finder.missing().empty()) {
+    throw Failure(SLUICE_ERROR, library().file_of("cuInit") + " is too old: it lacks " + finder.missing() +
+                                    "; install a newer NVIDIA driver");
   }
-#define SLUICE_CUDA_FIND(ours, theirs, parameters) find(result.ours);
+#define SLUICE_CUDA_FIND(ours, theirs, parameters) finder.find_optional(result.ours.raw, #theirs);
   SLUICE_CUDA_OPTIONAL_FUNCTIONS(SLUICE_CUDA_FIND)
 #undef SLUICE_CUDA_FIND
   return result;
@@ -104,16 +97,31 @@ const Driver& driver() {
   return *instance;
 }
 
+std::optional<std::vector<std::size_t>> parameters_of(KernelHandle kernel) {
+  if (api().kernel_parameter.raw == nullptr) return std::nullopt;
+  std::vector<std::size_t> sizes;
+  std::size_t offset = 0, bytes = 0;
+  while (api().kernel_parameter.raw(kernel, sizes.size(), &offset, &bytes) == kSuccess) sizes.push_back(bytes);
+  return sizes;
+}
+
+// The primary context, which the vendor's own libraries and the user's code share.
+Context context_of(DeviceNumber device) {
+  Context context = nullptr;
+  api().retain_context(&context, device);
+  return context;
+}
+
 // ---- The current context. Another library of the process, cuBLAS or the user's, may have chosen one.
 
 Current::Current(Context context) {
-  api().current_context(&before_);
-  differs_ = before_ != context;
-  if (differs_) api().set_context(context);
+  api().current_context(&before_.context);
+  before_.differs = before_.context != context;
+  if (before_.differs) api().set_context(context);
 }
 
 Current::~Current() {
-  if (differs_) api().set_context.raw(before_);
+  if (before_.differs) api().set_context.raw(before_.context);
 }
 
 }  // namespace sluice::streams

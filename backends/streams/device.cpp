@@ -1,8 +1,11 @@
 #include "backends/streams/device.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "backends/common/text.hpp"
 
@@ -15,12 +18,6 @@ using plugin::in_units;
 // Names of wrapped blocks; no address of a device is as large.
 constexpr sluice_memory kFirstWrapped = sluice_memory{1} << 63U;
 
-Context context_of(DeviceNumber number) {
-  Context context = nullptr;
-  api().retain_context(&context, number);
-  return context;
-}
-
 Stream make_stream() {
   Stream stream = nullptr;
   api().create_stream(&stream, kStreamNonBlocking);
@@ -29,7 +26,6 @@ Stream make_stream() {
 
 }  // namespace
 
-// The primary context, which the vendor's own libraries and the user's code share.
 Device::Device(DeviceNumber number) : number_(number), context_(context_of(number)) {
   const Current current(context_);
   compute_ = make_stream();
@@ -92,7 +88,7 @@ std::uint64_t Device::free_bytes() {
 void* Device::alloc_host(std::uint64_t bytes) {
   if (bytes == 0) throw Failure(SLUICE_ERROR, "a block of 0 bytes");
   void* memory = nullptr;
-  api().alloc_host(&memory, bytes);
+  api().alloc_host(&memory, bytes, kHostPortable);
   host_blocks_.insert(memory);
   return memory;
 }
@@ -214,8 +210,24 @@ void Device::copy_from(Device& source, const Range& to, const Range& from) {
     const Current there(source.context_);
     wait_on_stream(compute_, record(source.compute_));
   }
-  api().copy_peer(to_address, context_, from_address, source.context_, to.bytes, compute_);
-  wait_on_stream(source.compute_, record(compute_));
+  const int code = api().copy_peer.raw(to_address, context_, from_address, source.context_, to.bytes, compute_);
+  if (code == kSuccess) return wait_on_stream(source.compute_, record(compute_));
+  if (status_of(code) != SLUICE_ERROR) check(code, api().copy_peer.name);
+  copy_through_host(source, to, from);
+}
+
+// For devices that do not reach each other. CUDA sees to it itself, HIP not everywhere.
+void Device::copy_through_host(Device& source, const Range& to, const Range& from) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 20;
+  std::vector<std::byte> piece(static_cast<std::size_t>(std::min(kMostBytes, to.bytes)));
+  for (std::uint64_t done = 0; done < to.bytes; done += piece.size()) {
+    const std::uint64_t bytes = std::min<std::uint64_t>(piece.size(), to.bytes - done);
+    {
+      const Current there(source.context_);
+      source.read({from.memory, from.offset + done, bytes}, piece.data());
+    }
+    write({to.memory, to.offset + done, bytes}, piece.data());
+  }
 }
 
 void Device::sync() {

@@ -73,12 +73,13 @@ class Device {
   Block find(sluice_memory memory);
   DevicePointer locate(const Range& range);
   void wait_for_reads(DevicePointer begin, DevicePointer end);
+  void copy_through_host(Device& source, const Range& to, const Range& from);
   void start_read(DevicePointer from, void* to, std::uint64_t bytes);
   void release_buried();
   void release_buried_if_idle();
 
   DeviceNumber number_;
-  Context context_ = nullptr;
+  Context context_;
   Stream compute_ = nullptr, copy_ = nullptr;
   std::unique_ptr<Staging> staging_;
   Tickets tickets_;

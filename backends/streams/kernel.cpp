@@ -21,16 +21,7 @@ LoadedKernel::LoadedKernel(Device& device, std::string image, const char* entry)
   int most = 0;
   api().kernel_attribute(&most, kKernelMaxThreads, kernel_);
   group_size_ = static_cast<std::uint64_t>(most);
-  ask_parameters();
-}
-
-// Drivers do not check arguments, they read as many bytes as the kernel takes.
-void LoadedKernel::ask_parameters() {
-  knows_parameters_ = api().kernel_parameter.raw != nullptr;
-  std::size_t offset = 0, bytes = 0;
-  while (knows_parameters_ && api().kernel_parameter.raw(kernel_, parameters_.size(), &offset, &bytes) == kSuccess) {
-    parameters_.push_back(bytes);
-  }
+  parameters_ = parameters_of(kernel_);
 }
 
 void LoadedKernel::check_shape(const sluice_launch& launch) const {
@@ -47,8 +38,9 @@ void LoadedKernel::check_shape(const sluice_launch& launch) const {
                                             std::to_string(group_size_) + " on this device");
     }
   }
-  if (knows_parameters_ && launch.argument_count != parameters_.size()) {
-    throw Failure(SLUICE_ERROR, "kernel " + name_ + " takes " + std::to_string(parameters_.size()) +
+  // Drivers do not check arguments, they read as many bytes as the kernel takes.
+  if (parameters_ && launch.argument_count != parameters_->size()) {
+    throw Failure(SLUICE_ERROR, "kernel " + name_ + " takes " + std::to_string(parameters_->size()) +
                                     " arguments, not " + std::to_string(launch.argument_count));
   }
 }
@@ -59,8 +51,8 @@ void LoadedKernel::check_argument(std::uint32_t index, const sluice_argument& ar
   };
   if (argument.memory == 0 && (argument.value == nullptr || argument.bytes == 0))
     refuse("is neither memory nor a value");
-  if (!knows_parameters_) return;
-  const std::size_t expected = parameters_[index];
+  if (!parameters_) return;
+  const std::size_t expected = (*parameters_)[index];
   if (argument.memory != 0 && expected != sizeof(DevicePointer)) refuse("is memory, the parameter is a value");
   if (argument.memory == 0 && expected != argument.bytes) {
     refuse("has " + std::to_string(argument.bytes) + " bytes, the parameter " + std::to_string(expected));

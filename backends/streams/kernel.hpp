@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,15 +25,13 @@ class LoadedKernel {
  private:
   void check_shape(const sluice_launch& launch) const;
   void check_argument(std::uint32_t index, const sluice_argument& argument) const;
-  void ask_parameters();
 
   Device& device_;
   std::string image_;
   std::string name_;
   KernelHandle kernel_ = nullptr;
   std::uint64_t group_size_ = 0;
-  bool knows_parameters_ = false;
-  std::vector<std::size_t> parameters_;  // bytes of each
+  std::optional<std::vector<std::size_t>> parameters_;  // bytes of each, if known
 };
 
 /// The image in a binary that a kernel of such a device gave.

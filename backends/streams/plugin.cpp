@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backends/common/entry.hpp"
+#include "backends/streams/blas.hpp"
 #include "backends/streams/device.hpp"
 #include "backends/streams/kernel.hpp"
 #include "backends/streams/vendor.hpp"

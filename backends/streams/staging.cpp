@@ -26,7 +26,7 @@ void Staging::next_chunk() {
     }
   }
   void* memory = nullptr;
-  api().alloc_host(&memory, kChunkBytes);
+  api().alloc_host(&memory, kChunkBytes, kHostPortable);
   const std::size_t place = chunks_.empty() ? 0 : current_ + 1;
   chunks_.insert(chunks_.begin() + static_cast<std::ptrdiff_t>(place), Chunk{static_cast<std::byte*>(memory), nullptr});
   current_ = place;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@
 
 #if defined(SLUICE_STREAMS_CUDA)
 #include "backends/cuda/cuda_api.hpp"
+#elif defined(SLUICE_STREAMS_HIP)
+#include "backends/hip/hip_api.hpp"
 #else
 #error "the build says which vendor's driver this is compiled for"
 #endif
@@ -44,16 +47,11 @@ std::string identity(DeviceNumber device);
 std::string compile_text(DeviceNumber device, const sluice_source& source);
 /// A module of the current context.
 Module load_image(DeviceNumber device, const std::string& image);
+/// The bytes of each parameter of a kernel; nothing where the driver does not tell.
+std::optional<std::vector<std::size_t>> parameters_of(KernelHandle kernel);
 
-class Device;
-
-// ---- The vendor's math libraries; see backend.h. SLUICE_UNSUPPORTED past the last one.
-
-void describe_component(std::uint32_t k, sluice_component& component);
-void probe_component(Device& device, std::uint32_t k);
-void enable_component(std::uint32_t k);
-/// SLUICE_UNSUPPORTED unless a component is enabled that does this.
-void multiply(Device& device, const sluice_gemm& gemm);
+/// The context that the vendor's own libraries and the user's code have on a device.
+Context context_of(DeviceNumber device);
 
 /// Makes a device's context current in this thread for the scope, and then the one that was.
 class Current {
@@ -64,8 +62,7 @@ class Current {
   Current& operator=(const Current&) = delete;
 
  private:
-  Context before_ = nullptr;
-  bool differs_;
+  ThreadState before_;
 };
 
 }  // namespace sluice::streams

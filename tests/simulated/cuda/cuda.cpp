@@ -1,32 +1,40 @@
-// The functions of the simulated driver for devices, contexts, memory and copies.
-#include <cstdio>
+// The simulated CUDA driver: libcuda.so.1.
 #include <cstdlib>
-#include <memory>
+#include <cstring>
 
-#include "tests/simulated/cuda/call.hpp"
+#include "backends/cuda/cuda_api.hpp"
+#include "tests/simulated/streams/functions.hpp"
+#include "tests/simulated/streams/image.hpp"
 
-namespace simulated_cuda {
+namespace simulated {
+namespace {
+
+int version() { return number_of("SIMULATED_CUDA_VERSION", 12040); }
+int capability() { return number_of("SIMULATED_CUDA_CAPABILITY", 90); }
+
+int check_image(const void* bytes) {
+  Image image;
+  // What a real NVRTC makes is known, but does not run here.
+  if (std::memcmp(bytes, "\177ELF", 4) == 0) return sluice::streams::kNoBinaryForGpu;
+  if (std::strstr(static_cast<const char*>(bytes), "\n.target sm_") != nullptr) return sluice::streams::kInvalidPtx;
+  if (!read_image(static_cast<const char*>(bytes), image)) return sluice::streams::kInvalidImage;
+  const int target = std::atoi(image.target.c_str());
+  if (image.kind == "cubin") return target == capability() ? 0 : sluice::streams::kNoBinaryForGpu;
+  if (target > capability()) return sluice::streams::kInvalidPtx;
+  return image.version > version() ? sluice::streams::kUnsupportedPtxVersion : 0;
+}
+
+}  // namespace
 
 // ---- The driver and its devices.
 
 SIMULATED_EXPORT int cuInit(unsigned) {
-  return call("cuInit", [](Driver& driver) -> int {
-    if (driver.is_initialised) return 0;
-    driver.settings = virtual_gpu::read_settings();
-    if (driver.settings.count == 0) return sluice::streams::kNoDevice;
-    for (int k = 0; k < driver.settings.count; ++k) {
-      driver.contexts.push_back(std::make_unique<CUctx_st>(k, driver.settings));
-    }
-    driver.is_initialised = true;
-    owner = getpid();
-    std::atexit([] { has_shut_down = true; });
-    return 0;
-  });
+  return call("cuInit", [](Driver& driver) { return driver.start(); });
 }
 
-SIMULATED_EXPORT int cuDriverGetVersion(int* version) {
+SIMULATED_EXPORT int cuDriverGetVersion(int* to) {
   return call("cuDriverGetVersion", [&](Driver&) {
-    *version = number_of("SIMULATED_CUDA_VERSION", 12040);
+    *to = version();
     return 0;
   });
 }
@@ -58,44 +66,32 @@ SIMULATED_EXPORT int cuDeviceGetCount(int* count) {
 }
 
 SIMULATED_EXPORT int cuDeviceGet(int* device, int number) {
-  return call_on_device("cuDeviceGet", number, [&](CUctx_st&) {
+  return call_on_device("cuDeviceGet", number, [&](Context&) {
     *device = number;
     return 0;
   });
 }
 
 SIMULATED_EXPORT int cuDeviceGetName(char* name, int bytes, int device) {
-  return call_on_device("cuDeviceGetName", device, [&](CUctx_st&) {
-    std::snprintf(name, static_cast<std::size_t>(bytes), "Simulated GPU %d", device);
-    return 0;
-  });
+  return device_name("cuDeviceGetName", name, bytes, device);
 }
-
 SIMULATED_EXPORT int cuDeviceTotalMem_v2(std::size_t* bytes, int device) {
-  return call_on_device("cuDeviceTotalMem_v2", device, [&](CUctx_st&) {
-    *bytes = Driver::get().settings.memory_bytes;
-    return 0;
-  });
+  return device_memory("cuDeviceTotalMem_v2", bytes, device);
+}
+SIMULATED_EXPORT int cuDeviceGetPCIBusId(char* text, int bytes, int device) {
+  return device_card("cuDeviceGetPCIBusId", text, bytes, device);
 }
 
 SIMULATED_EXPORT int cuDeviceGetAttribute(int* answer, int question, int device) {
-  return call_on_device("cuDeviceGetAttribute", device, [&](CUctx_st&) {
-    const int capability = number_of("SIMULATED_CUDA_CAPABILITY", 90);
+  return call_on_device("cuDeviceGetAttribute", device, [&](Context&) {
     switch (question) {
       case sluice::streams::kMaxThreadsPerBlock: *answer = kMostThreads; return 0;
       case sluice::streams::kMaxSharedMemoryPerBlock: *answer = 49152; return 0;
-      case sluice::streams::kComputeCapabilityMajor: *answer = capability / 10; return 0;
-      case sluice::streams::kComputeCapabilityMinor: *answer = capability % 10; return 0;
+      case sluice::streams::kComputeCapabilityMajor: *answer = capability() / 10; return 0;
+      case sluice::streams::kComputeCapabilityMinor: *answer = capability() % 10; return 0;
       case sluice::streams::kIntegrated: *answer = 0; return 0;
       default: return kInvalidValue;
     }
-  });
-}
-
-SIMULATED_EXPORT int cuDeviceGetPCIBusId(char* text, int bytes, int device) {
-  return call_on_device("cuDeviceGetPCIBusId", device, [&](CUctx_st&) {
-    std::snprintf(text, static_cast<std::size_t>(bytes), "0000:%02X:00.0", 0xC1 + device);
-    return 0;
   });
 }
 
@@ -107,22 +103,22 @@ SIMULATED_EXPORT int cuGetExportTable(const void** functions, const void*) {
 
 // ---- Contexts.
 
-SIMULATED_EXPORT int cuDevicePrimaryCtxRetain(CUctx_st** context, int device) {
-  return call_on_device("cuDevicePrimaryCtxRetain", device, [&](CUctx_st& its) {
+SIMULATED_EXPORT int cuDevicePrimaryCtxRetain(Context** context, int device) {
+  return call_on_device("cuDevicePrimaryCtxRetain", device, [&](Context& its) {
     its.is_retained = true;
     *context = &its;
     return 0;
   });
 }
 
-SIMULATED_EXPORT int cuCtxGetCurrent(CUctx_st** context) {
+SIMULATED_EXPORT int cuCtxGetCurrent(Context** context) {
   return call("cuCtxGetCurrent", [&](Driver& driver) {
     *context = current();
     return driver.is_initialised ? 0 : kNotInitialized;
   });
 }
 
-SIMULATED_EXPORT int cuCtxSetCurrent(CUctx_st* context) {
+SIMULATED_EXPORT int cuCtxSetCurrent(Context* context) {
   return call("cuCtxSetCurrent", [&](Driver&) -> int {
     if (context != nullptr && !context->is_retained) return kInvalidContext;
     current() = context;
@@ -130,109 +126,77 @@ SIMULATED_EXPORT int cuCtxSetCurrent(CUctx_st* context) {
   });
 }
 
-// ---- Memory.
+// ---- Memory and copies.
 
 SIMULATED_EXPORT int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
-  return call_in_context("cuMemGetInfo_v2", [&](Driver& driver, CUctx_st& context) {
-    *free = context.memory.free_bytes();
-    *total = driver.settings.memory_bytes;
-    return 0;
-  });
+  return memory_info("cuMemGetInfo_v2", free, total);
+}
+SIMULATED_EXPORT int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
+  return alloc("cuMemAlloc_v2", address, bytes);
+}
+SIMULATED_EXPORT int cuMemFree_v2(std::uint64_t address) { return free("cuMemFree_v2", address); }
+SIMULATED_EXPORT int cuMemGetAddressRange_v2(std::uint64_t* begin, std::size_t* bytes, std::uint64_t address) {
+  return address_range("cuMemGetAddressRange_v2", begin, bytes, address);
+}
+SIMULATED_EXPORT int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
+  return alloc_host("cuMemHostAlloc", memory, bytes);
+}
+SIMULATED_EXPORT int cuMemFreeHost(void* memory) { return free_host("cuMemFreeHost", memory); }
+
+SIMULATED_EXPORT int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, Stream* stream) {
+  return copy_to_device("cuMemcpyHtoDAsync_v2", to, from, bytes, stream);
+}
+SIMULATED_EXPORT int cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, Stream* stream) {
+  return copy_to_host("cuMemcpyDtoHAsync_v2", to, from, bytes, stream);
+}
+SIMULATED_EXPORT int cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t bytes, Stream* stream) {
+  return copy_within("cuMemcpyDtoDAsync_v2", to, from, bytes, stream);
+}
+SIMULATED_EXPORT int cuMemcpyPeerAsync(std::uint64_t to, Context* to_context, std::uint64_t from, Context* from_context,
+                                       std::size_t bytes, Stream* stream) {
+  return copy_peer("cuMemcpyPeerAsync", to, to_context, from, from_context, bytes, stream);
 }
 
-SIMULATED_EXPORT int cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
-  return call_in_context("cuMemAlloc_v2", [&](Driver&, CUctx_st& context) -> int {
-    if (bytes == 0) return kInvalidValue;
-    virtual_gpu::Address made = 0;
-    if (context.memory.alloc(bytes, made).code != virtual_gpu::Code::ok) return sluice::streams::kOutOfMemory;
-    context.blocks.emplace(made, bytes);
-    *address = made;
-    return 0;
-  });
+// ---- Streams and events.
+
+SIMULATED_EXPORT int cuStreamCreate(Stream** stream, unsigned) { return create_stream("cuStreamCreate", stream); }
+SIMULATED_EXPORT int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
+  return wait_for_event("cuStreamWaitEvent", stream, event);
+}
+SIMULATED_EXPORT int cuStreamQuery(Stream* stream) { return query_stream("cuStreamQuery", stream); }
+SIMULATED_EXPORT int cuStreamSynchronize(Stream* stream) { return synchronize_stream("cuStreamSynchronize", stream); }
+SIMULATED_EXPORT int cuEventCreate(Event** event, unsigned) { return create_event("cuEventCreate", event); }
+SIMULATED_EXPORT int cuEventRecord(Event* event, Stream* stream) {
+  return record_event("cuEventRecord", event, stream);
+}
+SIMULATED_EXPORT int cuEventQuery(Event* event) { return query_event("cuEventQuery", event); }
+SIMULATED_EXPORT int cuEventSynchronize(Event* event) { return synchronize_event("cuEventSynchronize", event); }
+SIMULATED_EXPORT int cuEventDestroy_v2(Event* event) { return destroy_event("cuEventDestroy_v2", event); }
+
+// ---- Kernels.
+
+SIMULATED_EXPORT int cuModuleLoadDataEx(Module** module, const void* bytes, unsigned, int*, void**) {
+  return load_module("cuModuleLoadDataEx", module, bytes, check_image);
+}
+SIMULATED_EXPORT int cuModuleUnload(Module* module) { return unload_module("cuModuleUnload", module); }
+SIMULATED_EXPORT int cuModuleGetFunction(Kernel** kernel, Module* module, const char* name) {
+  return find_kernel("cuModuleGetFunction", kernel, module, name);
+}
+SIMULATED_EXPORT int cuFuncGetAttribute(int* answer, int question, Kernel*) {
+  return kernel_attribute("cuFuncGetAttribute", answer, question);
+}
+SIMULATED_EXPORT int cuFuncGetParamInfo(Kernel* kernel, std::size_t k, std::size_t* offset, std::size_t* bytes) {
+  return kernel_parameter("cuFuncGetParamInfo", kernel, k, offset, bytes);
+}
+SIMULATED_EXPORT int cuLaunchKernel(Kernel* kernel, unsigned x, unsigned y, unsigned z, unsigned items_x,
+                                    unsigned items_y, unsigned items_z, unsigned shared_bytes, Stream* stream,
+                                    void** parameters, void**) {
+  return launch("cuLaunchKernel", kernel, {x, y, z}, {items_x, items_y, items_z}, shared_bytes, stream, parameters);
+}
+SIMULATED_EXPORT int cuSimulatedEnqueue(Stream* stream, const void* const* addresses, int count,
+                                        void (*run)(void* const* bytes, void* data), void (*drop)(void* data),
+                                        void* data) {
+  return enqueue_work("cuSimulatedEnqueue", stream, addresses, count, run, drop, data);
 }
 
-// Waits for the device, as the real one does.
-SIMULATED_EXPORT int cuMemFree_v2(DevicePointer address) {
-  return call_in_context("cuMemFree_v2", [&](Driver&, CUctx_st& context) -> int {
-    if (!context.blocks.contains(address)) return kInvalidValue;
-    context.run_all();
-    context.blocks.erase(address);
-    context.memory.release(address, 0);
-    return context.broken;
-  });
-}
-
-SIMULATED_EXPORT int cuMemGetAddressRange_v2(DevicePointer* begin, std::size_t* bytes, DevicePointer address) {
-  return call_in_context("cuMemGetAddressRange_v2", [&](Driver&, CUctx_st& context) -> int {
-    std::uint64_t rest = 0;
-    if (context.at(address, &rest) == nullptr) return sluice::streams::kNotFound;
-    const auto& [first, size] = *--context.blocks.upper_bound(address);
-    *begin = first;
-    *bytes = size;
-    return 0;
-  });
-}
-
-SIMULATED_EXPORT int cuMemAllocHost_v2(void** memory, std::size_t bytes) {
-  return call_in_context("cuMemAllocHost_v2", [&](Driver& driver, CUctx_st&) -> int {
-    if (bytes == 0) return kInvalidValue;
-    std::vector<std::byte> block(bytes, std::byte{VIRTUAL_GPU_FRESH_BYTE});
-    std::byte* const data = block.data();
-    driver.pinned.emplace(data, std::move(block));
-    *memory = data;
-    return 0;
-  });
-}
-
-SIMULATED_EXPORT int cuMemFreeHost(void* memory) {
-  return call_in_context("cuMemFreeHost", [&](Driver& driver, CUctx_st&) {
-    for (const auto& context : driver.contexts) context->run_all();
-    return driver.pinned.erase(static_cast<std::byte*>(memory)) == 1 ? 0 : kInvalidValue;
-  });
-}
-
-// ---- Copies. What is pinned is looked at when the copy runs, other memory of the host before the call returns.
-
-SIMULATED_EXPORT int cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, std::size_t bytes, CUstream_st* stream) {
-  return call_on_stream("cuMemcpyHtoDAsync_v2", stream, [&](Driver& driver, CUstream_st& its) -> int {
-    if (!has(*its.context, to, bytes)) return kInvalidValue;
-    if (driver.is_pinned(from, bytes)) {
-      enqueue_copy(its, place_in(*its.context, to), place_at(const_cast<void*>(from)), bytes);
-      return 0;
-    }
-    const auto* const first = static_cast<const std::byte*>(from);
-    auto copy = std::make_shared<std::vector<std::byte>>(first, first + bytes);
-    enqueue_copy(
-        its, place_in(*its.context, to), [copy] { return copy->data(); }, bytes);
-    return 0;
-  });
-}
-
-SIMULATED_EXPORT int cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, std::size_t bytes, CUstream_st* stream) {
-  return call_on_stream("cuMemcpyDtoHAsync_v2", stream, [&](Driver& driver, CUstream_st& its) -> int {
-    if (!has(*its.context, from, bytes)) return kInvalidValue;
-    enqueue_copy(its, place_at(to), place_in(*its.context, from), bytes);
-    if (!driver.is_pinned(to, bytes)) its.run_all();
-    return its.context->broken;
-  });
-}
-
-SIMULATED_EXPORT int cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, std::size_t bytes,
-                                          CUstream_st* stream) {
-  return call_on_stream("cuMemcpyDtoDAsync_v2", stream, [&](Driver&, CUstream_st& its) -> int {
-    if (!has(*its.context, to, bytes) || !has(*its.context, from, bytes)) return kInvalidValue;
-    enqueue_copy(its, place_in(*its.context, to), place_in(*its.context, from), bytes);
-    return 0;
-  });
-}
-
-SIMULATED_EXPORT int cuMemcpyPeerAsync(DevicePointer to, CUctx_st* to_context, DevicePointer from,
-                                       CUctx_st* from_context, std::size_t bytes, CUstream_st* stream) {
-  return call_on_stream("cuMemcpyPeerAsync", stream, [&](Driver&, CUstream_st& its) -> int {
-    if (!has(*to_context, to, bytes) || !has(*from_context, from, bytes)) return kInvalidValue;
-    enqueue_copy(its, place_in(*to_context, to), place_in(*from_context, from), bytes);
-    return 0;
-  });
-}
-
-}  // namespace simulated_cuda
+}  // namespace simulated

@@ -1,15 +1,15 @@
-// What the simulated NVRTC gives to the simulated driver in place of machine code: the text itself behind a header.
+// What a simulated compiler gives to the simulated driver in place of machine code: the text itself behind a header.
 #pragma once
 
 #include <string>
 #include <vector>
 
-namespace simulated_cuda {
+namespace simulated {
 
 struct Image {
-  bool is_cubin;
-  int capability;
-  int version;  // of the NVRTC that made it
+  std::string kind;    // "cubin", "ptx" or "code-object"
+  std::string target;  // "90", "gfx90a:sramecc+:xnack-"
+  int version = 0;     // of the compiler that made it
   std::string text;
 };
 
@@ -23,4 +23,4 @@ std::vector<std::string> kernels_of(const std::string& text);
 /// The kernel of the library's own probe, which the virtual GPU knows without compiling it.
 inline bool is_probe(const std::string& kernel) { return kernel == "sluice_probe"; }
 
-}  // namespace simulated_cuda
+}  // namespace simulated

@@ -1,33 +1,36 @@
-// The CUDA backend's table on the simulated driver, where whatever streams and events do not order goes wrong.
+// The tables of the backends with streams on their simulated drivers, where whatever streams and events do not order
+// goes wrong.
 #include <gtest/gtest.h>
 
-#ifdef SLUICE_CUDA_PLUGIN
+#if defined(SLUICE_CUDA_PLUGIN) && defined(SLUICE_HIP_PLUGIN)
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <thread>
 #include <tuple>
 
-#include "backends/cuda/cuda_api.hpp"
-#include "tests/cuda_table.hpp"
+#include "tests/stream_table.hpp"
+#include "tests/stream_vendor.hpp"
 
 namespace sluice::tests {
 namespace {
 
-class CudaBackend : public ::testing::Test, public CudaTable {
+class StreamsBackend : public ::testing::TestWithParam<const StreamVendor*>, public StreamTable {
  protected:
-  CudaBackend() : CudaTable(SLUICE_CUDA_PLUGIN) {
-    setenv("VIRTUAL_CUDA_COUNT", "2", 1);
-    driver = use_simulated_cuda();
+  StreamsBackend() : StreamTable(GetParam()->plugin) {
+    setenv(vendor.count_variable, "2", 1);
+    driver = use_simulated_driver(vendor.backend);
     expect_ok(table->device_count(&count));
     device = opened(0);
   }
   sluice_kernel* scaling() { return compiled(device, kScale, "scale"); }
 
+  const StreamVendor& vendor = *GetParam();
   void* driver = nullptr;
   std::uint32_t count = 0;
   sluice_device* device = nullptr;
 };
+SLUICE_INSTANTIATE_FOR_STREAM_VENDORS(StreamsBackend);
 
 Floats numbers_from(float first, std::size_t size) {
   Floats result(size);
@@ -35,21 +38,21 @@ Floats numbers_from(float first, std::size_t size) {
   return result;
 }
 
-TEST_F(CudaBackend, DescribesEachDevice) {
+TEST_P(StreamsBackend, DescribesEachDevice) {
   ASSERT_EQ(count, 2U);
   for (std::uint32_t number = 0; number < count; ++number) {
     sluice_device_info info{};
     info.size = sizeof info;
     expect_ok(table->info(opened(number), &info));
     EXPECT_EQ(info.kind, SLUICE_KIND_DISCRETE);
-    EXPECT_EQ(info.dialect, SLUICE_DIALECT_CUDA);
+    EXPECT_EQ(info.dialect, vendor.dialect);
     EXPECT_EQ(info.features, SLUICE_FEATURE_F64);
     EXPECT_EQ(info.memory_bytes, std::uint64_t{1} << 30);
     EXPECT_EQ(info.max_group_size, 1024U);
-    EXPECT_EQ(info.local_bytes, 49152U);
+    EXPECT_EQ(info.local_bytes, vendor.local_bytes);
     EXPECT_EQ(info.name, "Simulated GPU " + std::to_string(number));
-    EXPECT_STREQ(info.architecture, "sm_90");
-    EXPECT_STREQ(info.driver, "CUDA 12.4");
+    EXPECT_STREQ(info.architecture, vendor.architecture);
+    EXPECT_STREQ(info.driver, vendor.driver_text);
     EXPECT_STREQ(info.card, number == 0 ? "0000:c1:00.0" : "0000:c2:00.0");
     std::uint64_t handle = 99;
     expect_ok(table->native_handle(opened(number), &handle));
@@ -59,15 +62,11 @@ TEST_F(CudaBackend, DescribesEachDevice) {
   expect_failure(table->open(2, &none), SLUICE_ERROR, "no device 2");
 }
 
-TEST_F(CudaBackend, LeavesTheCurrentContextOfTheThread) {
-  const auto get = reinterpret_cast<int (*)(streams::Context*)>(dlsym(driver, "cuCtxGetCurrent"));
-  const auto set = reinterpret_cast<int (*)(streams::Context)>(dlsym(driver, "cuCtxSetCurrent"));
-  const auto retain = reinterpret_cast<int (*)(streams::Context*, int)>(dlsym(driver, "cuDevicePrimaryCtxRetain"));
+TEST_P(StreamsBackend, LeavesTheCurrentDeviceOfTheThread) {
   opened(1);
-  streams::Context second = nullptr;
-  ASSERT_EQ(retain(&second, 1), 0);
-  for (const streams::Context before : {streams::Context{}, second}) {
-    ASSERT_EQ(set(before), 0);
+  for (const int before : {-1, 1, 0}) {
+    vendor.choose(driver, before);
+    const std::uint64_t chosen = vendor.current(driver);
     const sluice_memory there = block(opened(1), {7}), here = block(device, {1, 2});
     expect_ok(scale(device, scaling(), here, 2, 3));
     expect_ok(table->peer_copy(opened(1), there, 0, device, here, 0, 4));
@@ -75,13 +74,11 @@ TEST_F(CudaBackend, LeavesTheCurrentContextOfTheThread) {
     EXPECT_NE(table->peer_copy(device, here, 4, opened(1), there, 0, 8), SLUICE_OK);
     EXPECT_EQ(content(opened(1), there, 1), Floats{3});
     expect_ok(table->sync(device));
-    streams::Context after = nullptr;
-    ASSERT_EQ(get(&after), 0);
-    EXPECT_EQ(after, before);
+    EXPECT_EQ(vendor.current(driver), chosen);
   }
 }
 
-TEST_F(CudaBackend, CountsMemory) {
+TEST_P(StreamsBackend, CountsMemory) {
   std::uint64_t before = 0, during = 0, after = 0;
   sluice_memory memory = 0;
   expect_ok(table->free_bytes(device, &before));
@@ -97,7 +94,7 @@ TEST_F(CudaBackend, CountsMemory) {
   expect_failure(table->alloc(device, before + 1, &memory), SLUICE_OUT_OF_MEMORY, "are free");
 }
 
-TEST_F(CudaBackend, GivesFreedMemoryAgainWhileWorkIsQueued) {
+TEST_P(StreamsBackend, GivesFreedMemoryAgainWhileWorkIsQueued) {
   sluice_kernel* const kernel = scaling();
   std::uint64_t all = 0;
   expect_ok(table->free_bytes(device, &all));
@@ -114,7 +111,7 @@ TEST_F(CudaBackend, GivesFreedMemoryAgainWhileWorkIsQueued) {
   expect_ok(table->free(device, again));
 }
 
-TEST_F(CudaBackend, CopiesPartsOfBlocks) {
+TEST_P(StreamsBackend, CopiesPartsOfBlocks) {
   const sluice_memory a = block(device, numbers_from(0, 100)), b = block(device, numbers_from(1000, 100));
   const Floats part = {-1, -2, -3};
   expect_ok(table->write(device, a, 40, part.data(), 12));
@@ -127,7 +124,7 @@ TEST_F(CudaBackend, CopiesPartsOfBlocks) {
 }
 
 // More than all of the pinned memory on the way, and pieces that do not fit what is left of a part of it.
-TEST_F(CudaBackend, WriteLetsItsSourceBeReused) {
+TEST_P(StreamsBackend, WriteLetsItsSourceBeReused) {
   const std::size_t size = (std::size_t{9} << 20) + 5;
   const sluice_memory memory = block(device, Floats(size, 0));
   Floats source = numbers_from(0, size);
@@ -144,7 +141,7 @@ TEST_F(CudaBackend, WriteLetsItsSourceBeReused) {
   EXPECT_EQ(content(device, memory, 200), numbers_from(0, 200));
 }
 
-TEST_F(CudaBackend, TicketsPassInOrder) {
+TEST_P(StreamsBackend, TicketsPassInOrder) {
   const std::size_t size = 256;
   void *out = nullptr, *in = nullptr;
   expect_ok(table->alloc_host(device, size * 4, &out));
@@ -174,7 +171,7 @@ TEST_F(CudaBackend, TicketsPassInOrder) {
 }
 
 // The copy runs on a stream of its own; everything that writes to its source comes after it.
-TEST_F(CudaBackend, WhatIsQueuedBehindACopyToTheHostDoesNotChangeIt) {
+TEST_P(StreamsBackend, WhatIsQueuedBehindACopyToTheHostDoesNotChangeIt) {
   sluice_kernel* const kernel = scaling();
   const Floats source = {1, 2, 3, 4};
   void* in = nullptr;
@@ -205,7 +202,7 @@ TEST_F(CudaBackend, WhatIsQueuedBehindACopyToTheHostDoesNotChangeIt) {
   expect_ok(table->free_host(device, in));
 }
 
-TEST_F(CudaBackend, CopiesBetweenDevicesAfterTheWorkOfBoth) {
+TEST_P(StreamsBackend, CopiesBetweenDevicesAfterTheWorkOfBoth) {
   sluice_device* const other = opened(1);
   const std::size_t size = 1000;
   const sluice_memory from = block(device, numbers_from(0, size)), to = block(other, Floats(size, -1));
@@ -222,7 +219,7 @@ TEST_F(CudaBackend, CopiesBetweenDevicesAfterTheWorkOfBoth) {
   expect_failure(table->peer_copy(other, from, 0, device, to, 0, 4), SLUICE_ERROR, "not a block of this device");
 }
 
-TEST_F(CudaBackend, WrapsMemoryOfOthers) {
+TEST_P(StreamsBackend, WrapsMemoryOfOthers) {
   const sluice_memory memory = block(device, numbers_from(0, 8));
   sluice_memory part = 0, none = 0;
   expect_ok(table->wrap(device, memory + 8, 16, &part));
@@ -234,7 +231,7 @@ TEST_F(CudaBackend, WrapsMemoryOfOthers) {
   expect_failure(table->wrap(device, 4096, 16, &none), SLUICE_ERROR, "not device memory");
 }
 
-TEST_F(CudaBackend, SaysWhyTextDoesNotCompile) {
+TEST_P(StreamsBackend, SaysWhyTextDoesNotCompile) {
   sluice_kernel* kernel = nullptr;
   const char* const kWrong = "extern \"C\" __global__ void set(float* x) { x[0] = absent; }";
   const char* const kNumber = "extern \"C\" __global__ void set(int* x) { x[0] = NUMBER; }";
@@ -249,7 +246,7 @@ TEST_F(CudaBackend, SaysWhyTextDoesNotCompile) {
   EXPECT_EQ(number, 42);
 }
 
-TEST_F(CudaBackend, ChecksArguments) {
+TEST_P(StreamsBackend, ChecksArguments) {
   sluice_kernel* const kernel = scaling();
   const sluice_memory memory = block(device, {1, 2, 3, 4});
   const float factor = 2;
@@ -259,10 +256,12 @@ TEST_F(CudaBackend, ChecksArguments) {
   const auto run = [&](std::uint32_t groups, std::uint32_t size, const std::vector<sluice_argument>& arguments) {
     return launch(device, kernel, groups, size, arguments);
   };
-  expect_failure(run(1, 4, {x, f}), SLUICE_ERROR, "takes 3 arguments, not 2");
-  expect_failure(run(1, 4, {x, f, value_argument(wide)}), SLUICE_ERROR, "argument 2 has 8 bytes");
-  expect_failure(run(1, 4, {x, x, n}), SLUICE_ERROR, "argument 1 is memory");
-  expect_failure(run(1, 4, {f, f, n}), SLUICE_ERROR, "argument 0 has 4 bytes");
+  if (vendor.tells_parameters) {
+    expect_failure(run(1, 4, {x, f}), SLUICE_ERROR, "takes 3 arguments, not 2");
+    expect_failure(run(1, 4, {x, f, value_argument(wide)}), SLUICE_ERROR, "argument 2 has 8 bytes");
+    expect_failure(run(1, 4, {x, x, n}), SLUICE_ERROR, "argument 1 is memory");
+    expect_failure(run(1, 4, {f, f, n}), SLUICE_ERROR, "argument 0 has 4 bytes");
+  }
   expect_failure(run(1, 4, {x, sluice_argument{}, n}), SLUICE_ERROR, "neither");
   expect_failure(run(1, 4, {memory_argument(memory, 17), f, n}), SLUICE_ERROR, "outside");
   expect_failure(run(1, 4, {memory_argument(memory + 1), f, n}), SLUICE_ERROR, "not a block");
@@ -276,7 +275,7 @@ TEST_F(CudaBackend, ChecksArguments) {
   expect_failure(table->launch(opened(1), kernel, &call), SLUICE_ERROR, "another device");
 }
 
-TEST_F(CudaBackend, TakesUpItsOwnBinaryOnly) {
+TEST_P(StreamsBackend, TakesUpItsOwnBinaryOnly) {
   sluice_kernel *kernel = scaling(), *again = nullptr;
   std::uint64_t bytes = 0;
   expect_ok(table->kernel_binary(kernel, nullptr, &bytes));
@@ -327,25 +326,31 @@ std::vector<double> product(const sluice_gemm& g, const Floats& a, const Floats&
   return result;
 }
 
-TEST_F(CudaBackend, MultipliesWithCublasOnceItIsEnabled) {
-  sluice_component component{};
-  component.size = sizeof component;
-  expect_ok(table->component(0, &component));
-  EXPECT_STREQ(component.name, "cuBLAS");
-  EXPECT_EQ(component.state, SLUICE_COMPONENT_FOUND) << component.reason;
-  EXPECT_NE(std::string(component.file).find("libcublas.so"), std::string::npos);
-  EXPECT_EQ(table->component(1, &component), SLUICE_UNSUPPORTED);
-
-  const Floats a = numbers_from(-7, 60), b = numbers_from(3, 60), c = numbers_from(100, 60);
+/// Two products of (3, 4) x (4, 2), the second matrix of a with padding before it.
+sluice_gemm small_products() {
   sluice_gemm gemm{};
   gemm.size = sizeof gemm;
   gemm.dtype = SLUICE_DTYPE_F32;
   std::tie(gemm.m, gemm.n, gemm.k, gemm.batch) = std::tuple(3, 2, 4, 2);
   std::tie(gemm.lda, gemm.ldb, gemm.ldc) = std::tuple(5, 6, 4);
   std::tie(gemm.stride_a, gemm.stride_b, gemm.stride_c) = std::tuple(25, 0, 9);
-  gemm.a = block(device, numbers_from(0, 2));
   gemm.alpha = 2;
   gemm.beta = 0.5;
+  return gemm;
+}
+
+TEST_P(StreamsBackend, MultipliesWithTheBlasOnceItIsEnabled) {
+  sluice_component component{};
+  component.size = sizeof component;
+  expect_ok(table->component(0, &component));
+  EXPECT_STREQ(component.name, vendor.blas);
+  EXPECT_EQ(component.state, SLUICE_COMPONENT_FOUND) << component.reason;
+  EXPECT_NE(std::string(component.file).find(vendor.blas_file), std::string::npos) << component.file;
+  EXPECT_EQ(table->component(1, &component), SLUICE_UNSUPPORTED);
+
+  const Floats a = numbers_from(-7, 60), b = numbers_from(3, 60), c = numbers_from(100, 60);
+  sluice_gemm gemm = small_products();
+  gemm.a = block(device, numbers_from(0, 2));
   expect_failure(table->gemm(device, &gemm), SLUICE_UNSUPPORTED, "not enabled");
   expect_ok(table->probe(device, 0));
   expect_ok(table->enable(0));
@@ -363,14 +368,45 @@ TEST_F(CudaBackend, MultipliesWithCublasOnceItIsEnabled) {
     const std::vector<double> expected = product(gemm, a, b, c);
     for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(static_cast<double>(got[i]), expected[i]) << i;
   }
-  gemm.dtype = SLUICE_DTYPE_F16;
-  expect_failure(table->gemm(device, &gemm), SLUICE_UNSUPPORTED, "status 15");
+  gemm.dtype = 99;
+  expect_failure(table->gemm(device, &gemm), SLUICE_UNSUPPORTED, "no products of element type 99");
   gemm.dtype = SLUICE_DTYPE_F32;
   gemm.m = std::int64_t{1} << 31;
   expect_failure(table->gemm(device, &gemm), SLUICE_UNSUPPORTED, "2147483648");
 }
 
-TEST_F(CudaBackend, ReadsWhileOthersSubmit) {
+// (2) (3) = (6) in each type, by its bits.
+TEST_P(StreamsBackend, TheBlasMultipliesHalvesAndDoubles) {
+  struct Bits {
+    std::uint32_t dtype;
+    std::size_t bytes;
+    std::uint64_t two, three, six;
+  };
+  expect_ok(table->enable(0));
+  for (const Bits& bits :
+       {Bits{SLUICE_DTYPE_F16, 2, 0x4000, 0x4200, 0x4600}, Bits{SLUICE_DTYPE_BF16, 2, 0x4000, 0x4040, 0x40C0},
+        Bits{SLUICE_DTYPE_F64, 8, 0x4000000000000000, 0x4008000000000000, 0x4018000000000000}}) {
+    sluice_gemm gemm{};
+    gemm.size = sizeof gemm;
+    gemm.dtype = bits.dtype;
+    gemm.m = gemm.n = gemm.k = gemm.lda = gemm.ldb = gemm.ldc = gemm.batch = 1;
+    gemm.alpha = 1;
+    const auto filled = [&](std::uint64_t number) {
+      const sluice_memory memory = block(device, {0, 0});
+      expect_ok(table->write(device, memory, 0, &number, bits.bytes));
+      return memory;
+    };
+    gemm.a = filled(bits.two);
+    gemm.b = filled(bits.three);
+    gemm.c = filled(~std::uint64_t{0});
+    expect_ok(table->gemm(device, &gemm));
+    std::uint64_t got = 0;
+    expect_ok(table->read(device, gemm.c, 0, &got, bits.bytes));
+    EXPECT_EQ(got, bits.six) << bits.dtype;
+  }
+}
+
+TEST_P(StreamsBackend, ReadsWhileOthersSubmit) {
   const std::size_t size = 256;
   const sluice_memory fixed = block(device, numbers_from(0, size)), busy = block(device, Floats(size, 1));
   sluice_kernel* const kernel = scaling();
@@ -393,5 +429,5 @@ TEST_F(CudaBackend, ReadsWhileOthersSubmit) {
 }  // namespace
 }  // namespace sluice::tests
 #else
-TEST(CudaBackend, Table) { GTEST_SKIP() << "built without the backends"; }
+TEST(StreamsBackend, Table) { GTEST_SKIP() << "built without the backends"; }
 #endif

@@ -1,26 +1,25 @@
-#include "tests/simulated/cuda/image.hpp"
+#include "tests/simulated/streams/image.hpp"
 
 #include <regex>
 #include <sstream>
 
-namespace simulated_cuda {
+namespace simulated {
 namespace {
 
-constexpr char kCubin[] = "simulated-cubin", kPtx[] = "simulated-ptx";
+constexpr char kMark[] = "simulated-image";
 
 }  // namespace
 
 std::string write_image(const Image& image) {
-  return std::string(image.is_cubin ? kCubin : kPtx) + " " + std::to_string(image.capability) + " " +
-         std::to_string(image.version) + "\n" + image.text;
+  return std::string(kMark) + " " + image.kind + " " + image.target + " " + std::to_string(image.version) + "\n" +
+         image.text;
 }
 
 bool read_image(const char* bytes, Image& image) {
   std::istringstream in(bytes);
-  std::string kind, end_of_line;
-  if (!(in >> kind >> image.capability >> image.version) || (kind != kCubin && kind != kPtx)) return false;
+  std::string mark, end_of_line;
+  if (!(in >> mark >> image.kind >> image.target >> image.version) || mark != kMark) return false;
   std::getline(in, end_of_line);
-  image.is_cubin = kind == kCubin;
   image.text = std::string(bytes).substr(static_cast<std::size_t>(in.tellg()));
   return true;
 }
@@ -41,4 +40,4 @@ std::vector<std::string> kernels_of(const std::string& text) {
   return kernels;
 }
 
-}  // namespace simulated_cuda
+}  // namespace simulated

@@ -1,16 +1,16 @@
-// The CUDA backend's table without the library, on the simulated driver of tests/simulated/cuda/.
+// The table of a backend with streams without the library, on a simulated driver of tests/simulated/.
 #pragma once
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdlib>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/backend.h"
-#include "tests/simulated_cuda.hpp"
 
 namespace sluice::tests {
 
@@ -23,9 +23,9 @@ inline constexpr const char* kScale =
     "}\n";
 
 /// The backend, and what a test needs to be short.
-class CudaTable {
+class StreamTable {
  public:
-  explicit CudaTable(const char* plugin) {
+  explicit StreamTable(const char* plugin) {
     void* const library = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
     const auto open = reinterpret_cast<sluice_backend_open_function>(dlsym(library, "sluice_backend_open"));
     table = open(SLUICE_BACKEND_ABI);
@@ -33,9 +33,10 @@ class CudaTable {
 
   /// A device stays open for the process, and so does its object here.
   sluice_device* opened(std::uint32_t number) const {
-    static std::array<sluice_device*, 8> devices{};
-    if (devices.at(number) == nullptr) expect_ok(table->open(number, &devices.at(number)));
-    return devices.at(number);
+    static std::map<std::pair<const sluice_backend*, std::uint32_t>, sluice_device*> devices;
+    sluice_device*& device = devices[{table, number}];
+    if (device == nullptr) expect_ok(table->open(number, &device));
+    return device;
   }
   void expect_ok(sluice_status status) const { EXPECT_EQ(status, SLUICE_OK) << table->last_error(); }
   void expect_failure(sluice_status status, sluice_status expected, const std::string& part) const {
