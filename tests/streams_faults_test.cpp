@@ -58,11 +58,11 @@ void expect_kernel(const StreamVendor& vendor, const Variables& variables, sluic
 
 // ---- Every vendor.
 
-class StreamsFaults : public ::testing::TestWithParam<const StreamVendor*> {
+class StreamsFaults : public ::testing::TestWithParam<StreamVendor> {
  protected:
   Variables faults(const std::string& plan) const { return {{vendor.faults_variable, plan}}; }
 
-  const StreamVendor& vendor = *GetParam();
+  const StreamVendor& vendor = GetParam();
 };
 SLUICE_INSTANTIATE_FOR_STREAM_VENDORS(StreamsFaults);
 
