@@ -40,7 +40,8 @@ std::vector<std::string> architectures_of_compiler(bool is_new) {
     const char* name = nullptr;
     if (isa_name(k, &name) != 0 || name == nullptr) return {};
     const std::string whole = name;
-    known.push_back(without_features(whole.substr(whole.rfind('-') + 1)));
+    const std::size_t dashes = whole.rfind("--");
+    known.push_back(without_features(dashes == std::string::npos ? whole : whole.substr(dashes + 2)));
   }
   return known;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <mutex>
 #include <sstream>
 
 #include "tests/simulated/virtual_backend.hpp"
@@ -52,7 +53,9 @@ std::vector<std::string> list_of(const char* variable, const std::string& otherw
 int planned_fault(const std::string& function) {
   static const auto* const faults = new std::vector<Fault>(read_faults());
   static auto* const calls = new std::map<std::string, int>;
+  static auto* const mutex = new std::mutex;
   if (faults->empty()) return 0;
+  const std::lock_guard guard(*mutex);
   const int call = ++(*calls)[function];
   for (const Fault& fault : *faults) {
     if (fault.function != function || (fault.call != 0 && fault.call != call)) continue;

@@ -35,7 +35,7 @@ int number_of(const char* variable, int otherwise);
 /// The entries of a list that is separated by commas.
 std::vector<std::string> list_of(const char* variable, const std::string& otherwise);
 
-/// The code with which this call of a function fails, 0 if it does not. Counts calls; the caller holds a lock.
+/// The code with which this call of a function fails, 0 if it does not. Counts calls.
 int planned_fault(const std::string& function);
 
 }  // namespace simulated
