@@ -255,6 +255,38 @@ TEST(HipFaults, ArchitecturesThatHiprtcDoesNotKnow) {
   expect("gfx90a:sramecc+:xnack-", "gfx906,gfx90a", SLUICE_OK, "");
 }
 
+// Up to ROCm 6 hipRTC is a part of the run-time, later a library of its own as in the simulated HIP of all other tests.
+TEST(HipFaults, ARunTimeThatHasHiprtcInItIsTakenToo) {
+  const auto body = [](StreamTable& hip) {
+    sluice_device_info info{};
+    info.size = sizeof info;
+    sluice_device* const device = hip.opened(0);
+    hip.expect_ok(hip.table->info(device, &info));
+    EXPECT_STREQ(info.driver, "HIP 5.2.21153");
+    const sluice_memory memory = hip.block(device, {1, 2});
+    hip.expect_ok(hip.scale(device, hip.compiled(device, kScale, "scale"), memory, 2, 3));
+    EXPECT_EQ(hip.content(device, memory, 2), (Floats{3, 6}));
+  };
+  if (void* const newer = dlopen("libamdhip64.so.7", RTLD_NOW | RTLD_LOCAL)) {
+    dlclose(newer);
+    GTEST_SKIP() << "this machine has a newer one, which comes first";
+  }
+  run_with(kHip, {}, body, [] { use_simulated_hip_5(); });
+}
+
+// Everything but hipRTC.
+TEST(HipFaults, AMissingHiprtcIsSaid) {
+  if (void* const real = dlopen("libhiprtc.so", RTLD_NOW | RTLD_LOCAL)) {
+    dlclose(real);
+    GTEST_SKIP() << "this machine has a hipRTC";
+  }
+  const auto body = [](StreamTable& hip) {
+    sluice_kernel* kernel = nullptr;
+    hip.expect_failure(hip.compile(hip.opened(0), kScale, "scale", &kernel), SLUICE_ERROR, "need hipRTC");
+  };
+  run_with(kHip, {}, body, [] { open_simulated("hip", {"libamd_comgr.so.3", "libamdhip64.so.7"}); });
+}
+
 TEST(HipFaults, CodeThatTheRunTimeDoesNotTake) {
   expect_kernel(kHip, {{"SIMULATED_HIP_FAULTS", "hipModuleLoadData=209"}}, SLUICE_ERROR, "must be of one ROCm");
   expect_kernel(kHip, {{"SIMULATED_HIP_FAULTS", "hiprtcCompileProgram=6"}}, SLUICE_BAD_SOURCE,

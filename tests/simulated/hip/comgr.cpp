@@ -1,4 +1,4 @@
-// The library behind hipRTC, as far as it is asked what it compiles for: libamd_comgr.so.3.
+// The library behind hipRTC, as far as it is asked what it compiles for: libamd_comgr.so.3 and .so.2.
 #include "tests/simulated/hip/hip.hpp"
 #include "tests/simulated/streams/call.hpp"
 
