@@ -18,7 +18,7 @@ else ifneq ($(SIMULATED_KIND),)
 $(error SIMULATE=$(SIMULATE): cuda:N and hip:N can be simulated, for example SIMULATE=hip:2)
 endif
 
-.PHONY: run test bench check format clean
+.PHONY: run test hip-gate bench check format clean
 
 run:
 	@scripts/install_dependencies.sh build
@@ -31,6 +31,13 @@ test:
 	@cmake --preset $(PRESET) -DSLUICE_BUILD_TESTS=ON -DSLUICE_BUILD_BENCH=OFF
 	@cmake --build $(BUILD) -j $(JOBS)
 	@cd $(BUILD) && ctest --output-on-failure --no-label-summary -j 2
+
+# Compiles every kernel with the real hipRTC, for AMD GPUs that need not be there.
+hip-gate:
+	@scripts/install_dependencies.sh build test hip
+	@cmake --preset $(PRESET) -DSLUICE_BUILD_TESTS=ON -DSLUICE_BUILD_BENCH=OFF
+	@cmake --build $(BUILD) -j $(JOBS) --target hip_gate
+	$(BUILD)/tests/hip_gate
 
 bench:
 	@scripts/install_dependencies.sh build test bench

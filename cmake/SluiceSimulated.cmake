@@ -27,8 +27,7 @@ target_compile_definitions(sluice_simulated_streams PRIVATE SLUICE_VIRTUAL_COMPI
 # driver's own has a driver in it; the others take the settings and what else they need from the common objects.
 function(sluice_add_simulated_library vendor file)
   list(TRANSFORM ARGN PREPEND "${simulated_sources}/${vendor}/" OUTPUT_VARIABLE sources)
-  cmake_path(GET ARGV2 STEM name)
-  set(target sluice_simulated_${vendor}_${name})
+  string(MAKE_C_IDENTIFIER "sluice_simulated_${vendor}_${file}" target)
   add_library(${target} MODULE EXCLUDE_FROM_ALL "${simulated_sources}/${vendor}/vendor.cpp" ${sources}
               $<TARGET_OBJECTS:sluice_simulated_streams>)
   sluice_set_simulated_flags(${target})
@@ -47,6 +46,10 @@ endfunction()
 sluice_add_simulated_library(cuda libcuda.so.1 cuda.cpp)
 sluice_add_simulated_library(cuda libnvrtc.so.12 nvrtc.cpp)
 sluice_add_simulated_library(cuda libcublas.so.13 cublas.cpp)
-sluice_add_simulated_library(hip libamdhip64.so.7 hip.cpp hiprtc.cpp)
+sluice_add_simulated_library(hip libamdhip64.so.7 hip.cpp)
+sluice_add_simulated_library(hip libhiprtc.so.7 hiprtc.cpp)
 sluice_add_simulated_library(hip libamd_comgr.so.3 comgr.cpp)
 sluice_add_simulated_library(hip librocblas.so.5 rocblas.cpp)
+# As in ROCm 5.
+sluice_add_simulated_library(hip libamdhip64.so.5 hip.cpp hiprtc.cpp)
+sluice_add_simulated_library(hip libamd_comgr.so.2 comgr.cpp)

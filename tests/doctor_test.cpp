@@ -56,6 +56,33 @@ TEST_F(Command, ShowsWhatWorks) {
   EXPECT_TRUE(contains(cuda["components"][1]["reason"], "libcuDNN.so.1"));
 }
 
+#ifdef SLUICE_TEST_SIMULATED
+struct SimulatedDriver {
+  const char *folder, *file, *backend, *blas;
+  friend std::ostream& operator<<(std::ostream& out, const SimulatedDriver& driver) { return out << driver.backend; }
+};
+
+class OnASimulatedDriver : public Command, public ::testing::WithParamInterface<SimulatedDriver> {};
+INSTANTIATE_TEST_SUITE_P(Of, OnASimulatedDriver,
+                         ::testing::Values(SimulatedDriver{"cuda", "cuda", "CUDA", "cuBLAS"},
+                                           SimulatedDriver{"hip", "amdgpu", "AMDGPU", "rocBLAS"}),
+                         [](auto& info) { return std::string(info.param.backend); });
+
+TEST_P(OnASimulatedDriver, ShowsTwoDevicesThatWork) {
+  setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..", 1);
+  setenv("SLUICE_BACKENDS", GetParam().file, 1);
+  setenv("LD_LIBRARY_PATH", (std::string(SLUICE_TEST_SIMULATED "/") + GetParam().folder).c_str(), 1);
+  const json backend = examine(GetParam().backend);
+  EXPECT_EQ(backend["functional"], true) << backend["reason"];
+  EXPECT_EQ(backend["chosen"], true);
+  ASSERT_EQ(backend["devices"].size(), 2U);
+  for (const json& device : backend["devices"]) EXPECT_EQ(device["functional"], true) << device["reason"];
+  ASSERT_EQ(backend["components"].size(), 1U);
+  EXPECT_EQ(backend["components"][0]["name"], GetParam().blas);
+  EXPECT_EQ(backend["components"][0]["functional"], true) << backend["components"][0]["reason"];
+}
+#endif
+
 TEST_F(Command, ShowsTheCacheOfKernels) {
   plug_in({"virtual"});
   EXPECT_EQ(run_json({"doctor"})["kernel_cache"]["folder"], nullptr);

@@ -1,37 +1,22 @@
 // Every kernel that the library can write goes through the compilers that are here, in every dialect: clang for OpenCL
 // C with and without doubles, for Metal and HIP with headers of tests/dialect_stubs/ in place of theirs, for CUDA;
 // NVRTC for a part, since it takes its time. Each compiler must also refuse something wrong, or its consent says
-// nothing.
+// nothing. hipRTC has a gate of its own, hip_gate/.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <fstream>
 
-#include "kernel_batch.hpp"
+#include "all_kernels.hpp"
 #include "metal_lint.hpp"
-#include "recording_device.hpp"
-#include "src/device/kernel_text.hpp"
 #include "temporary_folder.hpp"
 
 namespace sluice {
 namespace {
 
-std::string prelude_of(std::uint32_t dialect, bool has_f64) { return detail::kernel_prelude({dialect, has_f64}); }
-
-/// Every kernel of a dialect as one text, or every k-th one from `first` on, and the probe's.
-std::string all_kernels(std::uint32_t dialect, bool has_f64, std::size_t first = 0, std::size_t every = 1) {
-  const std::vector<std::string> texts = tests::texts_of_everything(dialect, has_f64);
-  EXPECT_GT(texts.size(), 300U);
-  std::vector<std::string> chosen;
-  for (std::size_t k = first; k < texts.size(); k += every) chosen.push_back(texts[k]);
-  const std::string batch = tests::kernel_batch(prelude_of(dialect, has_f64), chosen);
-  tests::recorded_texts.clear();
-  detail::PluginDevice device(*new detail::PluginTable(new sluice_backend(tests::recorder::table())), 0);
-  detail::probe_device(device);
-  EXPECT_EQ(tests::recorded_texts.size(), 1U);
-  return batch + tests::recorded_texts.at(0);
-}
+using tests::all_kernels;
+using tests::prelude_of;
 
 // ---- clang.
 

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -29,7 +30,13 @@ inline void* use_simulated_cuda(bool with_nvrtc = true) {
 
 /// HIP's run-time and all that goes with it.
 inline void* use_simulated_hip() {
-  return open_simulated("hip", {"librocblas.so.5", "libamd_comgr.so.3", "libamdhip64.so.7"});
+  return open_simulated("hip", {"librocblas.so.5", "libhiprtc.so.7", "libamd_comgr.so.3", "libamdhip64.so.7"});
+}
+
+/// HIP's run-time of ROCm 5, which has hipRTC in it; without a BLAS.
+inline void* use_simulated_hip_5() {
+  setenv("SIMULATED_HIP_VERSION", "50221153", 1);
+  return open_simulated("hip", {"libamd_comgr.so.2", "libamdhip64.so.5"});
 }
 
 /// Where a backend's simulated driver lies; empty if it has none.

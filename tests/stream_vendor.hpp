@@ -79,8 +79,8 @@ inline const StreamVendor kHip = {
     [](void* driver, int device) { call_driver(driver, "hipSetDevice", device < 0 ? 0 : device); }};
 #endif
 
-#define SLUICE_INSTANTIATE_FOR_STREAM_VENDORS(Fixture)                    \
-  INSTANTIATE_TEST_SUITE_P(Of, Fixture, ::testing::Values(&kCuda, &kHip), \
-                           [](auto& info) { return std::string(info.param->backend); })
+#define SLUICE_INSTANTIATE_FOR_STREAM_VENDORS(Fixture)                  \
+  INSTANTIATE_TEST_SUITE_P(Of, Fixture, ::testing::Values(kCuda, kHip), \
+                           [](auto& info) { return std::string(info.param.backend); })
 
 }  // namespace sluice::tests

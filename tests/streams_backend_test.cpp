@@ -15,9 +15,9 @@
 namespace sluice::tests {
 namespace {
 
-class StreamsBackend : public ::testing::TestWithParam<const StreamVendor*>, public StreamTable {
+class StreamsBackend : public ::testing::TestWithParam<StreamVendor>, public StreamTable {
  protected:
-  StreamsBackend() : StreamTable(GetParam()->plugin) {
+  StreamsBackend() : StreamTable(GetParam().plugin) {
     setenv(vendor.count_variable, "2", 1);
     driver = use_simulated_driver(vendor.backend);
     expect_ok(table->device_count(&count));
@@ -25,7 +25,7 @@ class StreamsBackend : public ::testing::TestWithParam<const StreamVendor*>, pub
   }
   sluice_kernel* scaling() { return compiled(device, kScale, "scale"); }
 
-  const StreamVendor& vendor = *GetParam();
+  const StreamVendor& vendor = GetParam();
   void* driver = nullptr;
   std::uint32_t count = 0;
   sluice_device* device = nullptr;

@@ -58,11 +58,11 @@ void expect_kernel(const StreamVendor& vendor, const Variables& variables, sluic
 
 // ---- Every vendor.
 
-class StreamsFaults : public ::testing::TestWithParam<const StreamVendor*> {
+class StreamsFaults : public ::testing::TestWithParam<StreamVendor> {
  protected:
   Variables faults(const std::string& plan) const { return {{vendor.faults_variable, plan}}; }
 
-  const StreamVendor& vendor = *GetParam();
+  const StreamVendor& vendor = GetParam();
 };
 SLUICE_INSTANTIATE_FOR_STREAM_VENDORS(StreamsFaults);
 
@@ -253,6 +253,38 @@ TEST(HipFaults, ArchitecturesThatHiprtcDoesNotKnow) {
   expect("gfx1100", "gfx906,gfx90a,gfx1100", SLUICE_OK, "");
   expect("gfx1100", "gfx906,gfx90a", SLUICE_ERROR, "does not know gfx1100, this GPU's architecture");
   expect("gfx90a:sramecc+:xnack-", "gfx906,gfx90a", SLUICE_OK, "");
+}
+
+// Up to ROCm 6 hipRTC is a part of the run-time, later a library of its own as in the simulated HIP of all other tests.
+TEST(HipFaults, ARunTimeThatHasHiprtcInItIsTakenToo) {
+  const auto body = [](StreamTable& hip) {
+    sluice_device_info info{};
+    info.size = sizeof info;
+    sluice_device* const device = hip.opened(0);
+    hip.expect_ok(hip.table->info(device, &info));
+    EXPECT_STREQ(info.driver, "HIP 5.2.21153");
+    const sluice_memory memory = hip.block(device, {1, 2});
+    hip.expect_ok(hip.scale(device, hip.compiled(device, kScale, "scale"), memory, 2, 3));
+    EXPECT_EQ(hip.content(device, memory, 2), (Floats{3, 6}));
+  };
+  if (void* const newer = dlopen("libamdhip64.so.7", RTLD_NOW | RTLD_LOCAL)) {
+    dlclose(newer);
+    GTEST_SKIP() << "this machine has a newer one, which comes first";
+  }
+  run_with(kHip, {}, body, [] { use_simulated_hip_5(); });
+}
+
+// Everything but hipRTC.
+TEST(HipFaults, AMissingHiprtcIsSaid) {
+  if (void* const real = dlopen("libhiprtc.so", RTLD_NOW | RTLD_LOCAL)) {
+    dlclose(real);
+    GTEST_SKIP() << "this machine has a hipRTC";
+  }
+  const auto body = [](StreamTable& hip) {
+    sluice_kernel* kernel = nullptr;
+    hip.expect_failure(hip.compile(hip.opened(0), kScale, "scale", &kernel), SLUICE_ERROR, "need hipRTC");
+  };
+  run_with(kHip, {}, body, [] { open_simulated("hip", {"libamd_comgr.so.3", "libamdhip64.so.7"}); });
 }
 
 TEST(HipFaults, CodeThatTheRunTimeDoesNotTake) {

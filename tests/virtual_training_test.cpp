@@ -2,6 +2,7 @@
 // and what crosses to the host meanwhile.
 #include <gtest/gtest.h>
 
+#include "digits_training.hpp"
 #include "kernel_cases.hpp"
 #include "kernel_device.hpp"
 #include "src/device/plugin_device.hpp"
@@ -87,29 +88,13 @@ TEST_P(WithoutABarrier, ItsNumbersAreWrong) {
 
 // ---- Training.
 
-struct Net {
-  Dense hidden{64, 32, relu};
-  Dense out{32, 10};
-  Tensor operator()(const Tensor& x) const { return out(hidden(x)); }
-  SLUICE_FIELDS(hidden, out)
-};
+using tests::train_digits;
+using Net = tests::DigitsNet;
 
 class OnVirtualDevice : public ::testing::Test {
  protected:
   OnVirtualDevice() { use_virtual_devices(); }
 };
-
-/// The mean loss of an epoch over the digits.
-double train_digits(const Device& device) {
-  const Tensor table = read_csv(SLUICE_TEST_DIGITS);
-  const Tensor images = slice(table, 0, 0, 64) / 16, labels = cast(reshape(slice(table, 0, 64, 65), {-1}), i64);
-  seed(42);
-  Net model = Net{} | device;
-  auto loader = DataLoader({images, labels}, {.batchsize = 128, .shuffle = true}) | device;
-  auto state = setup(Adam{.eta = 1e-3}, model);
-  const auto loss = [](const auto& m, const Tensor& x, const Tensor& y) { return logitcrossentropy(m(x), y); };
-  return train(loss, model, loader, state, {.epochs = 1, .progress = Progress::none});
-}
 
 TEST_F(OnVirtualDevice, AnEpochOfDigitsIsTheCpuOne) {
   const double expected = train_digits(cpu_device()), got = train_digits(get_device("Virtual"));

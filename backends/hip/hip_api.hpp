@@ -81,7 +81,7 @@ struct ThreadState {
 
 // The properties of a device, a struct of which only the name of the architecture is used. Its layout changed with
 // ROCm 6, and the function's name with it: X(our name, HIP's name, where the architecture stands in the struct). The
-// first that is there is taken.
+// first that names an architecture is taken.
 #define SLUICE_HIP_PROPERTIES(X)                         \
   X(properties_r0600, hipGetDevicePropertiesR0600, 1160) \
   X(properties_r0000, hipGetDeviceProperties, 396)

@@ -88,7 +88,7 @@ const Driver& driver() {
   return *instance;
 }
 
-// HIP tells how many bytes all parameters take, at most.
+// HIP has no such question.
 std::optional<std::vector<std::size_t>> parameters_of(KernelHandle) { return std::nullopt; }
 
 Context context_of(DeviceNumber device) { return device; }

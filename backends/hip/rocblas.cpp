@@ -63,12 +63,11 @@ RocblasHandle make_handle(Stream stream) {
   const RocblasApi& f = rocblas().api;
   RocblasHandle made = nullptr;
   check_rocblas(f.rocblas_create_handle(&made), "rocblas_create_handle");
-  int status = f.rocblas_set_stream(made, stream);
-  if (status == 0) status = f.rocblas_set_atomics_mode(made, kRocblasNoAtomics);
-  if (status != 0) {
-    f.rocblas_destroy_handle(made);
-    check_rocblas(status, "rocblas_set_stream");
-  }
+  const int stream_status = f.rocblas_set_stream(made, stream);
+  const int atomics_status = f.rocblas_set_atomics_mode(made, kRocblasNoAtomics);
+  if (stream_status != 0 || atomics_status != 0) f.rocblas_destroy_handle(made);
+  check_rocblas(stream_status, "rocblas_set_stream");
+  check_rocblas(atomics_status, "rocblas_set_atomics_mode");
   return made;
 }
 

@@ -1,7 +1,6 @@
-// The library behind hipRTC, as far as it is asked what it compiles for: libamd_comgr.so.3.
+// The library behind hipRTC, as far as it is asked what it compiles for: libamd_comgr.so.3 and .so.2.
 #include "tests/simulated/hip/hip.hpp"
-
-#define SIMULATED_EXPORT extern "C" __attribute__((visibility("default")))
+#include "tests/simulated/streams/call.hpp"
 
 namespace simulated {
 namespace {

@@ -1,4 +1,4 @@
-// The simulated HIP run-time: libamdhip64.so.7, with hipRTC in it as in ROCm 5 and 6; see hiprtc.cpp.
+// The simulated HIP run-time: libamdhip64.so.7, and libamdhip64.so.5, which has hipRTC in it.
 #include <cstring>
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
-// The simulated hipRTC, a part of the simulated run-time. Like the real one of ROCm 5 it ends the process when it is
-// given an architecture that it does not know.
+// The simulated hipRTC: libhiprtc.so.7, and a part of libamdhip64.so.5. Like the real one of ROCm 5 it ends the process
+// when it is given an architecture that it does not know.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
