@@ -95,5 +95,11 @@ if(TARGET sluice_simulated)
                              SLUICE_TEST_SIMULATED_CUDA="${PROJECT_BINARY_DIR}/tests/simulated/cuda")
 endif()
 
+# Metal without Apple's machines.
+if(TARGET sluice_simulated_apple)
+  add_dependencies(sluice_test_backends sluice_simulated_apple)
+  target_compile_definitions(sluice_test_support INTERFACE SLUICE_TEST_SIMULATED_METAL="${simulated_metal_folder}")
+endif()
+
 target_compile_definitions(sluice_test_support INTERFACE SLUICE_TEST_PLUGINS="${test_plugins}"
                                                          SLUICE_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
