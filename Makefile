@@ -2,7 +2,7 @@
 PRESET ?= release
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 ARGS ?=
-# cuda:2 puts a simulated CUDA driver with two devices where programs look for the real one.
+# cuda:2 puts a simulated CUDA driver with two devices where programs look for the real one, metal:2 the like of Metal.
 SIMULATE ?=
 BUILD = build/$(PRESET)
 SIMULATED_PARTS = $(subst :, ,$(SIMULATE))
@@ -11,8 +11,11 @@ SIMULATED_COUNT = $(or $(word 2,$(SIMULATED_PARTS)),1)
 ifeq ($(SIMULATED_KIND),cuda)
 RUN_TARGETS = sluice_backend_cuda sluice_simulated
 RUN_ENVIRONMENT = LD_LIBRARY_PATH=$(CURDIR)/$(BUILD)/tests/simulated/cuda VIRTUAL_CUDA_COUNT=$(SIMULATED_COUNT)
+else ifeq ($(SIMULATED_KIND),metal)
+RUN_TARGETS = sluice_backend_metal sluice_simulated_apple
+RUN_ENVIRONMENT = LD_LIBRARY_PATH=$(CURDIR)/$(BUILD)/tests/simulated/metal VIRTUAL_METAL_COUNT=$(SIMULATED_COUNT)
 else ifneq ($(SIMULATED_KIND),)
-$(error SIMULATE=$(SIMULATE): only cuda:N can be simulated, for example SIMULATE=cuda:2)
+$(error SIMULATE=$(SIMULATE): only cuda:N and metal:N can be simulated, for example SIMULATE=cuda:2)
 endif
 
 .PHONY: run test bench check format clean
