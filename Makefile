@@ -2,7 +2,7 @@
 PRESET ?= release
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 ARGS ?=
-# cuda:2 or hip:2 puts a simulated CUDA or HIP driver with two devices where programs look for the real one.
+# cuda:2, hip:2 or metal:2 puts a simulated driver with two devices where programs look for the real one.
 SIMULATE ?=
 BUILD = build/$(PRESET)
 SIMULATED_PARTS = $(subst :, ,$(SIMULATE))
@@ -10,12 +10,13 @@ SIMULATED_KIND = $(word 1,$(SIMULATED_PARTS))
 SIMULATED_COUNT = $(or $(word 2,$(SIMULATED_PARTS)),1)
 SIMULATED_PREFIX_cuda = VIRTUAL_CUDA
 SIMULATED_PREFIX_hip = VIRTUAL_HIP
+SIMULATED_PREFIX_metal = VIRTUAL_METAL
 ifneq ($(SIMULATED_PREFIX_$(SIMULATED_KIND)),)
 RUN_TARGETS = sluice_backend_$(SIMULATED_KIND) sluice_simulated_$(SIMULATED_KIND)
 RUN_ENVIRONMENT = LD_LIBRARY_PATH=$(CURDIR)/$(BUILD)/tests/simulated/$(SIMULATED_KIND) \
 	$(SIMULATED_PREFIX_$(SIMULATED_KIND))_COUNT=$(SIMULATED_COUNT)
 else ifneq ($(SIMULATED_KIND),)
-$(error SIMULATE=$(SIMULATE): cuda:N and hip:N can be simulated, for example SIMULATE=hip:2)
+$(error SIMULATE=$(SIMULATE): cuda:N, hip:N and metal:N can be simulated, for example SIMULATE=hip:2)
 endif
 
 .PHONY: run test hip-gate bench check format clean

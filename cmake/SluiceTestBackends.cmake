@@ -95,5 +95,11 @@ if(TARGET sluice_simulated_streams)
                              SLUICE_TEST_SIMULATED="${PROJECT_BINARY_DIR}/tests/simulated")
 endif()
 
+# Metal without Apple's machines.
+if(TARGET sluice_simulated_metal)
+  add_dependencies(sluice_test_backends sluice_simulated_metal)
+  target_compile_definitions(sluice_test_support INTERFACE SLUICE_TEST_SIMULATED_METAL="${simulated_metal_folder}")
+endif()
+
 target_compile_definitions(sluice_test_support INTERFACE SLUICE_TEST_PLUGINS="${test_plugins}"
                                                          SLUICE_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")

@@ -6,12 +6,17 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
 #include <sluice/sluice.hpp>
+
+#if defined(__APPLE__)
+#include <mach-o/dyld.h>
+#endif
 
 extern char** environ;
 
@@ -34,16 +39,29 @@ inline std::string curve(const std::vector<double>& losses) {
   return line;
 }
 
+/// The file of this program.
+inline std::string program_file() {
+#if defined(__APPLE__)
+  std::uint32_t size = 0;
+  _NSGetExecutablePath(nullptr, &size);
+  std::string file(size, '\0');
+  return _NSGetExecutablePath(file.data(), &size) == 0 ? file : std::string();
+#else
+  return "/proc/self/exe";
+#endif
+}
+
 /// Runs this program again with `arguments`; returns its exit code.
 inline int run_again(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "/proc/self/exe");
+  const std::string program = program_file();
+  arguments.insert(arguments.begin(), program);
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   std::fflush(stdout);
   pid_t child = 0;
   int status = 0;
-  if (posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, pointers.data(), environ) != 0) return 127;
+  if (posix_spawn(&child, program.c_str(), nullptr, nullptr, pointers.data(), environ) != 0) return 127;
   if (waitpid(child, &status, 0) != child) return 127;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 127;
 }

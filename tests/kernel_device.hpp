@@ -1,6 +1,6 @@
 // The devices of this machine that run the library's kernels, for tests that compare them with the CPU: the OpenCL
-// device, for which PoCL is enough, the virtual GPU of tests/simulated/, and the CUDA and HIP backends on the simulated
-// drivers.
+// device, for which PoCL is enough, the virtual GPU of tests/simulated/, and the CUDA, HIP and Metal backends on
+// simulated drivers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sluice/sluice.hpp"
+#include "src/device/device_impl.hpp"
 #include "tests/simulated_driver.hpp"
 
 namespace sluice::tests {
@@ -61,23 +62,31 @@ class KernelDevice : public ::testing::TestWithParam<const char*>, public Kernel
     device = get_device(GetParam());
   }
 
+  /// Those of the types that the device has, by its own word.
+  std::vector<DType> supported(std::vector<DType> types) const {
+    if (!device.impl()->has_f64()) std::erase(types, f64);
+    return types;
+  }
+
   /// Element types to go through, for each backend others, because every kernel is a run of a compiler; what depends on
   /// the type is the same C on every device. `sluice conformance` goes through all of them.
   static std::vector<DType> types() {
     if (GetParam() == std::string("CUDA")) return {i32, f32};
     if (GetParam() == std::string("AMDGPU")) return {f32};
+    if (GetParam() == std::string("Metal")) return {u8, f32};
     if (GetParam() == std::string("Virtual")) return {u8, i64, f16, f64};
     return {i8, i32, bf16, f32, f64};
   }
   static std::vector<DType> floating_types() {
     if (GetParam() == std::string("CUDA") || GetParam() == std::string("AMDGPU")) return {f32};
+    if (GetParam() == std::string("Metal")) return {f16, f32};
     if (GetParam() == std::string("Virtual")) return {bf16, f32};
     return {f16, f32, f64};
   }
 };
 
-#define SLUICE_INSTANTIATE_FOR_KERNEL_DEVICES(Fixture)                                            \
-  INSTANTIATE_TEST_SUITE_P(On, Fixture, ::testing::Values("OpenCL", "Virtual", "CUDA", "AMDGPU"), \
+#define SLUICE_INSTANTIATE_FOR_KERNEL_DEVICES(Fixture)                                                     \
+  INSTANTIATE_TEST_SUITE_P(On, Fixture, ::testing::Values("OpenCL", "Virtual", "CUDA", "AMDGPU", "Metal"), \
                            [](auto& info) { return std::string(info.param); })
 
 inline std::string name_of(DType dtype) { return std::string(dtype.name()); }

@@ -1,4 +1,4 @@
-// The simulated drivers of tests/simulated/{cuda,hip}/ for a test, whatever the machine has.
+// The simulated drivers of tests/simulated/{cuda,hip,metal}/ for a test, whatever the machine has.
 #pragma once
 
 #include <dlfcn.h>
@@ -7,6 +7,8 @@
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
+
+#include "tests/simulated_metal.hpp"
 
 namespace sluice::tests {
 
@@ -42,12 +44,14 @@ inline void* use_simulated_hip_5() {
 /// Where a backend's simulated driver lies; empty if it has none.
 inline std::string simulated_folder(const std::string& backend) {
   if (backend == "CUDA") return SLUICE_TEST_SIMULATED "/cuda";
+  if (backend == "Metal") return SLUICE_TEST_SIMULATED "/metal";
   return backend == "AMDGPU" ? SLUICE_TEST_SIMULATED "/hip" : "";
 }
 
 /// The driver of a backend that has a simulated one; null for the others.
 inline void* use_simulated_driver(const std::string& backend) {
   if (backend == "CUDA") return use_simulated_cuda();
+  if (backend == "Metal") return use_simulated_metal(), nullptr;
   return backend == "AMDGPU" ? use_simulated_hip() : nullptr;
 }
 #endif
