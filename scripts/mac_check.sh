@@ -7,7 +7,10 @@
 # Stops at the first step that fails. Please report its output either way.
 set -euo pipefail
 
-[ "$(uname -s)" = Darwin ] || { echo "mac_check: this is not a Mac; make run SIMULATE=metal:2 is for other machines" >&2; exit 2; }
+if [ "$(uname -s)" != Darwin ]; then
+  echo "mac_check: this is not a Mac; make run SIMULATE=metal:2 is for other machines" >&2
+  exit 2
+fi
 cd "$(dirname "$0")/.."
 build=${1:-build/mac}
 

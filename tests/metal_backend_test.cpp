@@ -21,6 +21,7 @@ class MetalBackend : public ::testing::TestWithParam<Kind>, public MetalTable {
   MetalBackend() : MetalTable(SLUICE_METAL_PLUGIN) {
     setenv("VIRTUAL_METAL_COUNT", "2", 1);
     setenv("VIRTUAL_METAL_KIND", "integrated,discrete", 1);
+    setenv("VIRTUAL_METAL_MEMORY", "268435456", 1);
     use_simulated_metal();
     std::uint32_t count = 0;
     expect_ok(table->device_count(&count));
@@ -50,7 +51,7 @@ TEST_P(MetalBackend, DescribesTheDevice) {
   EXPECT_EQ(info.kind, is_unified ? SLUICE_KIND_INTEGRATED : SLUICE_KIND_DISCRETE);
   EXPECT_EQ(info.dialect, SLUICE_DIALECT_METAL);
   EXPECT_EQ(info.features, is_unified ? SLUICE_FEATURE_UNIFIED : 0U) << "no doubles";
-  EXPECT_EQ(info.memory_bytes, std::uint64_t{1} << 30);
+  EXPECT_EQ(info.memory_bytes, std::uint64_t{1} << 28);
   EXPECT_EQ(info.max_group_size, 1024U);
   EXPECT_EQ(info.local_bytes, 32768U);
   EXPECT_EQ(info.name, "Simulated GPU " + std::to_string(GetParam()));

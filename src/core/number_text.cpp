@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
+
+#include "src/core/parse_number.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -47,7 +48,7 @@ std::string shortest(T value) {
   for (int digits = 1; digits < kDigits; ++digits) {
     std::string text = text_of(wide, digits);
     float back = 0;
-    std::from_chars(text.data(), text.data() + text.size(), back);
+    parse_number(text.data(), text.data() + text.size(), back);
     if (T(back) == value || std::isnan(wide)) return text;
   }
   return text_of(wide, kDigits);

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
 #include "sluice/dtype.hpp"
+#include "src/core/parse_number.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -110,7 +110,7 @@ template <class T>
 std::optional<T> number_in(std::string_view cell) {
   if (cell.starts_with('+') && !cell.starts_with("+-")) cell.remove_prefix(1);
   T value{};
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  const auto [end, error] = parse_number(cell.data(), cell.data() + cell.size(), value);
   if (cell.empty() || end != cell.data() + cell.size()) return std::nullopt;
   if (error == std::errc::result_out_of_range && std::is_floating_point_v<T>) {
     // Too small to tell from 0 is a number; too large is not.
