@@ -7,7 +7,7 @@ packages_of() {
   case "$1" in
     # libdnnl2 is opened at run time for large CPU products; the library works without it.
     build) echo g++ cmake ninja-build zlib1g-dev nlohmann-json3-dev libfmt-dev libcli11-dev libtomlplusplus-dev libdnnl2 ;;
-    test) echo libgtest-dev python3 binutils pocl-opencl-icd oclgrind opencl-headers ;;
+    test) echo libgtest-dev python3 binutils pocl-opencl-icd oclgrind opencl-headers clang-16 libclblast1 ;;
     # Of these only hipRTC and its library of functions are used.
     hip) echo hipcc libamdhip64-dev rocm-device-libs ;;
     bench) echo libbenchmark-dev libtorch-dev libopenblas0-pthread ;;

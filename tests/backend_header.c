@@ -73,7 +73,9 @@ FOLLOWS(sluice_gemm, offset_a, offset_b);
 FOLLOWS(sluice_gemm, offset_b, offset_c);
 FOLLOWS(sluice_gemm, offset_c, alpha);
 FOLLOWS(sluice_gemm, alpha, beta);
-ENDS(sluice_gemm, beta, 160);
+FOLLOWS(sluice_gemm, beta, flags);
+FOLLOWS(sluice_gemm, flags, reserved);
+ENDS(sluice_gemm, reserved, 168);
 
 BEGINS(sluice_component, size);
 FOLLOWS(sluice_component, size, state);
@@ -113,4 +115,5 @@ FOLLOWS(sluice_backend, enable, native_handle);
 FOLLOWS(sluice_backend, native_handle, wrap);
 FOLLOWS(sluice_backend, wrap, sync);
 FOLLOWS(sluice_backend, sync, free_bytes);
-ENDS(sluice_backend, free_bytes, 232);
+FOLLOWS(sluice_backend, free_bytes, address);
+ENDS(sluice_backend, address, 240);

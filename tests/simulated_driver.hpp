@@ -39,6 +39,12 @@ inline void* use_simulated_hip_5() {
   return open_simulated("hip", {"libamd_comgr.so.2", "libamdhip64.so.5"});
 }
 
+/// Where a backend's simulated driver lies; empty if it has none.
+inline std::string simulated_folder(const std::string& backend) {
+  if (backend == "CUDA") return SLUICE_TEST_SIMULATED "/cuda";
+  return backend == "AMDGPU" ? SLUICE_TEST_SIMULATED "/hip" : "";
+}
+
 /// The driver of a backend that has a simulated one; null for the others.
 inline void* use_simulated_driver(const std::string& backend) {
   if (backend == "CUDA") return use_simulated_cuda();

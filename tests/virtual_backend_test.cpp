@@ -224,6 +224,7 @@ class Script {
     step("alloc_host", b_.alloc_host(near(), 256, &pinned_));
     step("free_bytes", b_.free_bytes(near(), &bytes));
     step("wrap", b_.wrap(near(), near_[1], 16, &wrapped_));
+    step("address", b_.address(near(), near_[1], &bytes));
   }
   void use_copies() {
     float numbers[64] = {};

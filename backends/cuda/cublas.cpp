@@ -66,20 +66,24 @@ int type_of(std::uint32_t dtype) {
   }
 }
 
+int compute_type(const BlasProduct& p) {
+  if (p.dtype == SLUICE_DTYPE_F64) return kCublasCompute64F;
+  return p.dtype == SLUICE_DTYPE_F32 && p.may_use_tf32 ? kCublasComputeTf32 : kCublasCompute32F;
+}
+
 int operation_of(bool is_transposed) { return is_transposed ? kCublasTransposed : kCublasNotTransposed; }
 
 }  // namespace
 
 const Blas& blas() { return cublas().facts; }
 
-// Float is computed in float, never in TF32.
 void queue_product(Device& device, const BlasProduct& p) {
   const int type = type_of(p.dtype);
   const auto handle = blas_handle<CublasHandle>(device, [&] { return make_handle(device.stream()); });
   const int status = cublas().api.cublasGemmStridedBatchedEx(
       handle, operation_of(p.transpose_a), operation_of(p.transpose_b), p.m, p.n, p.k, p.alpha, p.a, type, p.lda,
-      p.stride_a, p.b, type, p.ldb, p.stride_b, p.beta, p.c, type, p.ldc, p.stride_c, p.batch,
-      type == kCudaF64 ? kCublasCompute64F : kCublasCompute32F, kCublasDefaultAlgorithm);
+      p.stride_a, p.b, type, p.ldb, p.stride_b, p.beta, p.c, type, p.ldc, p.stride_c, p.batch, compute_type(p),
+      kCublasDefaultAlgorithm);
   check_cublas(status, kProduct);
 }
 

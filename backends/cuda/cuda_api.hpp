@@ -193,6 +193,7 @@ struct CublasApi {
   X(kCudaF16, CUDA_R_16F, 2)                              \
   X(kCudaBf16, CUDA_R_16BF, 14)                           \
   X(kCublasCompute32F, CUBLAS_COMPUTE_32F, 68)            \
+  X(kCublasComputeTf32, CUBLAS_COMPUTE_32F_FAST_TF32, 77) \
   X(kCublasCompute64F, CUBLAS_COMPUTE_64F, 70)            \
   X(kCublasDefaultAlgorithm, CUBLAS_GEMM_DEFAULT, -1)
 

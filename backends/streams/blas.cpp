@@ -29,6 +29,7 @@ void queue(Device& device, const sluice_gemm& g) {
   product.dtype = g.dtype;
   product.transpose_a = g.transpose_a != 0;
   product.transpose_b = g.transpose_b != 0;
+  product.may_use_tf32 = (g.flags & SLUICE_GEMM_TF32) != 0;
   product.m = to_int(g.m);
   product.n = to_int(g.n);
   product.k = to_int(g.k);

@@ -25,6 +25,7 @@ const Blas& blas();
 struct BlasProduct {
   std::uint32_t dtype;  ///< of all matrices; they are multiplied in f64 if it is that, else in f32
   bool transpose_a, transpose_b;
+  bool may_use_tf32;  ///< for the factors of f32
   int m, n, k, lda, ldb, ldc, batch;
   std::int64_t stride_a, stride_b, stride_c;
   const void *alpha, *beta;  ///< of the type that is computed in

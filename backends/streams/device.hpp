@@ -42,6 +42,7 @@ class Device {
   void* alloc_host(std::uint64_t bytes);
   void free_host(void* memory);
   sluice_memory wrap(DevicePointer address, std::uint64_t bytes);
+  DevicePointer address(sluice_memory memory) { return find(memory).address; }
 
   void write(const Range& to, const void* from);
   void read(const Range& from, void* to);

@@ -95,6 +95,10 @@ sluice_status wrap(sluice_device* device, std::uint64_t address, std::uint64_t b
   return run_on(device, [&] { *memory = device->wrap(address, bytes); });
 }
 
+sluice_status address(sluice_device* device, sluice_memory memory, std::uint64_t* address) noexcept {
+  return run_on(device, [&] { *address = device->address(memory); });
+}
+
 sluice_status free_bytes(sluice_device* device, std::uint64_t* bytes) noexcept {
   return run_on(device, [&] { *bytes = device->free_bytes(); });
 }
@@ -228,6 +232,7 @@ constexpr sluice_backend make_table() {
   table.wrap = wrap;
   table.sync = sync;
   table.free_bytes = free_bytes;
+  table.address = address;
   return table;
 }
 

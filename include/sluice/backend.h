@@ -118,7 +118,10 @@ typedef struct sluice_gemm {
   sluice_memory a, b, c;
   uint64_t offset_a, offset_b, offset_c; /* bytes */
   double alpha, beta;
+  uint32_t flags; /* SLUICE_GEMM_... or'ed */
+  uint32_t reserved;
 } sluice_gemm;
+#define SLUICE_GEMM_TF32 1u /* the user allows factors of f32 to be rounded to TF32 */
 #define SLUICE_DTYPE_F16 6u
 #define SLUICE_DTYPE_BF16 7u
 #define SLUICE_DTYPE_F32 8u
@@ -198,12 +201,15 @@ typedef struct sluice_backend {
 
   /* The vendor's handle of the device (CUdevice, hipDevice_t, id<MTLDevice>, cl_device_id) as a number. */
   sluice_status (*native_handle)(sluice_device* device, uint64_t* handle);
-  /* Memory that somebody else owns, as a block; `free` then only forgets it. */
+  /* Memory of the device that somebody else owns, as a block; `free` then only forgets it. */
   sluice_status (*wrap)(sluice_device* device, uint64_t address, uint64_t bytes, sluice_memory* memory);
   /* Waits for all queued work and reports what it met. */
   sluice_status (*sync)(sluice_device* device);
   /* Memory of the device that is free now, in bytes, for messages. */
   sluice_status (*free_bytes)(sluice_device* device, uint64_t* bytes);
+  /* Where a block begins, as the vendor's own libraries take it (CUdeviceptr, hipDeviceptr_t). Work that is queued may
+     still write it. */
+  sluice_status (*address)(sluice_device* device, sluice_memory memory, uint64_t* address);
 } sluice_backend;
 
 typedef const sluice_backend* (*sluice_backend_open_function)(uint32_t host_abi);

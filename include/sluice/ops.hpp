@@ -149,6 +149,11 @@ struct MatmulOptions {
 /// result of matrix times vector is a vector. Same element type on both sides after promotion.
 SLUICE_API Tensor matmul(const Tensor& a, const Tensor& b, MatmulOptions options = {});
 
+/// Whether products of f32 may round their factors to TF32, 10 bits of mantissa instead of 23, where a vendor's library
+/// is faster so (cuBLAS on sm_80 and later). Off unless asked for; for all threads and devices.
+SLUICE_API void allow_tf32(bool allow);
+SLUICE_API bool is_tf32_allowed();
+
 // ---- Softmax and relatives, along one dimension, shifted by the maximum. A column with one +inf is one-hot; all -inf
 // gives NaN in that column (logsumexp: -inf).
 SLUICE_API Tensor softmax(const Tensor& x, int dim = 0);

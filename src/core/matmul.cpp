@@ -5,6 +5,7 @@
 #include "sluice/ops.hpp"
 #include "src/core/map.hpp"
 #include "src/core/tensor_rep.hpp"
+#include "src/device/plugin_gemm.hpp"
 
 namespace sluice::inline v0 {
 namespace {
@@ -143,5 +144,8 @@ Tensor matmul(const Tensor& a, const Tensor& b, MatmulOptions options) {
   record_product(y, form, a, b);
   return y;
 }
+
+void allow_tf32(bool allow) { detail::may_use_tf32() = allow; }
+bool is_tf32_allowed() { return detail::may_use_tf32(); }
 
 }  // namespace sluice::inline v0

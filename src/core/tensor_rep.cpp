@@ -46,15 +46,21 @@ Tensor make_tensor(Storage* storage, std::int64_t offset, const Shape& shape, DT
   }
 }
 
-Tensor empty(const Shape& shape, DType dtype, DeviceImpl* device) {
-  if (dtype == f64 && !device->has_f64()) {
+void require_type(const DeviceImpl& device, DType dtype) {
+  if (dtype == f64 && !device.has_f64()) {
     throw Unsupported(fmt::format(
-        "{} has no f64; convert first, for example f32(model), or use gpu(model), which narrows", short_name(*device)));
+        "{} has no f64; convert first, for example f32(model), or use gpu(model), which narrows", short_name(device)));
   }
+}
+
+std::size_t bytes_of(const Shape& shape, DType dtype) {
   const auto size = static_cast<std::int64_t>(dtype.size());
-  // A size beyond the address space is left to the device to refuse.
-  const std::int64_t bytes = shape.numel() > kMaxBytes / size ? kMaxBytes : shape.numel() * size;
-  return make_tensor(device->allocate(static_cast<std::size_t>(bytes)), 0, shape, dtype);
+  return static_cast<std::size_t>(shape.numel() > kMaxBytes / size ? kMaxBytes : shape.numel() * size);
+}
+
+Tensor empty(const Shape& shape, DType dtype, DeviceImpl* device) {
+  require_type(*device, dtype);
+  return make_tensor(device->allocate(bytes_of(shape, dtype)), 0, shape, dtype);
 }
 
 Tensor view(const Tensor& x, std::int64_t offset, const Shape& shape) {

@@ -19,6 +19,10 @@ struct TensorRep {
 
 /// Adopts one reference to `storage`.
 Tensor make_tensor(Storage* storage, std::int64_t offset, const Shape& shape, DType dtype);
+/// Throws Unsupported, with the way out, unless a device has an element type.
+void require_type(const DeviceImpl& device, DType dtype);
+/// Bytes of the elements. More than an address space can have become as much as it can, which devices refuse.
+std::size_t bytes_of(const Shape& shape, DType dtype);
 /// Fresh memory, not filled.
 Tensor empty(const Shape& shape, DType dtype, DeviceImpl* device);
 /// A new handle on the same storage, not tracked; `offset` counts elements from the start of the storage.

@@ -92,6 +92,8 @@ class CachingAllocator {
 
 /// A block of host memory, aligned to 64 bytes, with one reference. Throws OutOfMemory.
 Storage* allocate_host(DeviceImpl* device, std::size_t bytes);
+/// Host memory that somebody else owns; free_host calls `release` and leaves it alone.
+Storage* wrap_host(DeviceImpl* device, void* memory, std::size_t bytes, std::function<void()> release);
 void free_host(Storage* storage) noexcept;
 /// Keeps the large blocks of host memory; the small ones are malloc's affair.
 CachingAllocator& host_allocator();

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "src/device/allocator.hpp"
 #include "src/device/cpu_copy.hpp"
@@ -29,6 +30,11 @@ CachingAllocator* CpuDevice::allocator() { return &host_allocator(); }
 
 Storage* CpuDevice::allocate(std::size_t bytes) { return allocate_host(this, bytes); }
 void CpuDevice::free(Storage* storage) noexcept { free_host(storage); }
+
+Storage* CpuDevice::wrap(std::uint64_t address, std::size_t bytes, std::function<void()> release) {
+  return wrap_host(this, reinterpret_cast<void*>(address), bytes, std::move(release));
+}
+std::uint64_t CpuDevice::address(const Storage& storage) { return reinterpret_cast<std::uint64_t>(storage.data); }
 
 void CpuDevice::write(Storage& to, std::size_t offset, const void* from, std::size_t bytes) {
   if (bytes != 0) std::memcpy(static_cast<std::byte*>(to.data) + offset, from, bytes);

@@ -15,6 +15,8 @@ class CpuDevice final : public DeviceImpl {
 
   Storage* allocate(std::size_t bytes) override;
   void free(Storage* storage) noexcept override;
+  Storage* wrap(std::uint64_t address, std::size_t bytes, std::function<void()> release) override;
+  std::uint64_t address(const Storage& storage) override;
   void write(Storage& to, std::size_t offset, const void* from, std::size_t bytes) override;
   void read(const Storage& from, std::size_t offset, void* to, std::size_t bytes) override;
 

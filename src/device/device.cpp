@@ -5,10 +5,28 @@
 #include <memory>
 #include <ostream>
 
+#include "sluice/error.hpp"
+#include "src/core/warn.hpp"
 #include "src/device/device_impl.hpp"
 #include "src/device/thread_pool.hpp"
 
 namespace sluice::detail {
+
+void call_release(const std::function<void()>& release) noexcept {
+  try {
+    release();
+  } catch (...) {
+    warn_once("release", "An owner of wrapped memory threw an exception when it got its memory back");
+  }
+}
+
+Storage* DeviceImpl::wrap(std::uint64_t, std::size_t, std::function<void()>) {
+  throw Unsupported("wrap_memory: " + short_name(*this) + " takes no memory of others");
+}
+
+std::uint64_t DeviceImpl::address(const Storage&) {
+  throw Unsupported("memory_address: " + short_name(*this) + " gives no addresses");
+}
 
 void DeviceImpl::copy_from_device(Storage& to, const Storage& from, std::size_t from_offset, std::size_t bytes) {
   const std::unique_ptr<std::byte[]> staging(new std::byte[bytes]);

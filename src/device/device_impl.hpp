@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -132,6 +133,13 @@ class DeviceImpl {
   /// A block with one reference. Throws OutOfMemory with asked and limit. `bytes` may be 0.
   virtual Storage* allocate(std::size_t bytes) = 0;
   virtual void free(Storage* storage) noexcept = 0;
+  /// Memory that somebody else owns, as a block with one reference. `release` is called when the block has been freed
+  /// and no work uses it any more; not at all if this throws, or in a process that was forked since. The default throws
+  /// Unsupported.
+  virtual Storage* wrap(std::uint64_t address, std::size_t bytes, std::function<void()> release);
+  /// Where a block begins for the vendor's own libraries, after waiting for queued work. The default throws
+  /// Unsupported.
+  virtual std::uint64_t address(const Storage& storage);
   virtual void write(Storage& to, std::size_t offset, const void* from, std::size_t bytes) = 0;
   virtual void read(const Storage& from, std::size_t offset, void* to, std::size_t bytes) = 0;
   /// Bytes of another device to the start of `to`; neither is the host. The default goes through host memory whole.
@@ -154,6 +162,9 @@ class DeviceImpl {
 
 /// "CPU" or "CUDA device 0": how messages call a device.
 std::string short_name(const DeviceImpl& device);
+
+/// Tells the owner of wrapped memory; what that throws has nowhere to go.
+void call_release(const std::function<void()>& release) noexcept;
 
 /// The CPU's device, made at the first call, never destroyed: tensors of static lifetime may outlive everything.
 DeviceImpl* cpu_device_impl();

@@ -2,7 +2,9 @@
 // begins. A large one has its data in the caching allocator and its header in a piece of its own, so that a power of
 // two stays one.
 #include <cstdlib>
+#include <memory>
 #include <new>
+#include <utility>
 
 #include "src/device/allocator.hpp"
 #include "src/device/fork_safe.hpp"
@@ -21,10 +23,15 @@ constexpr std::size_t kLarge = std::size_t{64} << 10;
 
 struct HostBlock {
   Storage storage;
-  void* raw;                       // what malloc gave
+  void* raw;                       // what malloc gave; null in a WrappedBlock
   CachingAllocator::Block* block;  // the data of a large block, else null
 };
 static_assert(sizeof(HostBlock) <= kAlignment && alignof(HostBlock) <= kAlignment);
+
+struct WrappedBlock {
+  HostBlock header;
+  std::function<void()> release;
+};
 
 std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -86,8 +93,18 @@ Storage* allocate_host(DeviceImpl* device, std::size_t bytes) {
   }
 }
 
+Storage* wrap_host(DeviceImpl* device, void* memory, std::size_t bytes, std::function<void()> release) {
+  auto* const block = new WrappedBlock{{Storage(device, memory, bytes), nullptr, nullptr}, std::move(release)};
+  return &block->header.storage;
+}
+
 void free_host(Storage* storage) noexcept {
   auto* const header = reinterpret_cast<HostBlock*>(storage);
+  if (header->raw == nullptr) {
+    const std::unique_ptr<WrappedBlock> wrapped(reinterpret_cast<WrappedBlock*>(header));
+    if (wrapped->release) call_release(wrapped->release);
+    return;
+  }
   if (header->block != nullptr) host_allocator().free(header->block);
   std::free(header->raw);
 }

@@ -41,7 +41,8 @@ std::string text_of(const char (&text)[N]) {
 
 struct PluginDevice::Block {
   Storage storage;
-  CachingAllocator::Block* block;
+  CachingAllocator::Block* block;  // null where there is no memory, or somebody else's
+  std::function<void()> release = {};
 };
 
 PluginDevice::PluginDevice(const PluginTable& table, int number)
@@ -156,12 +157,39 @@ Storage* PluginDevice::allocate(std::size_t bytes) {
 
 // After a fork the allocator's lock may be held for ever by a thread that is not here.
 void PluginDevice::free(Storage* storage) noexcept {
-  auto* const block = reinterpret_cast<Block*>(storage);
+  const std::unique_ptr<Block> block(reinterpret_cast<Block*>(storage));
   if (block->block != nullptr) {
     if (is_alive()) allocator_.free(block->block);
     else CachingAllocator::forget(block->block);
+  } else if (block->storage.data != nullptr) {
+    unwrap(*block);
   }
-  delete block;
+}
+
+Storage* PluginDevice::wrap(std::uint64_t address, std::size_t bytes, std::function<void()> release) {
+  check_alive("wrap_memory");
+  sluice_memory memory = 0;
+  check(submit(&sluice_backend::wrap, address, std::uint64_t{bytes}, &memory), "wrap_memory");
+  auto* const block = new Block{Storage(this, reinterpret_cast<void*>(memory), bytes), nullptr, std::move(release)};
+  return &block->storage;
+}
+
+// The owner may do anything with its memory once it has it back, so no work may be left that uses it.
+void PluginDevice::unwrap(Block& block) noexcept {
+  if (is_alive()) {
+    if (submit(&sluice_backend::sync).status == SLUICE_DEVICE_LOST) lost_ = true;
+    free_to_backend(block.storage.data);
+  }
+  const bool is_own_process = generation_ == fork_generation() && !is_exiting();
+  if (block.release && is_own_process) call_release(block.release);
+}
+
+std::uint64_t PluginDevice::address(const Storage& storage) {
+  check_alive("memory_address");
+  std::uint64_t address = 0;
+  check(submit(&sluice_backend::address, memory_of(storage), &address), "memory_address");
+  check(submit(&sluice_backend::sync), "memory_address");
+  return address;
 }
 
 // ---- Copies.

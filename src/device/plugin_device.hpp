@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <span>
 #include <string>
@@ -47,6 +48,8 @@ class PluginDevice final : public DeviceImpl {
 
   Storage* allocate(std::size_t bytes) override;
   void free(Storage* storage) noexcept override;
+  Storage* wrap(std::uint64_t address, std::size_t bytes, std::function<void()> release) override;
+  std::uint64_t address(const Storage& storage) override;
   void write(Storage& to, std::size_t offset, const void* from, std::size_t bytes) override;
   void read(const Storage& from, std::size_t offset, void* to, std::size_t bytes) override;
   void copy_from_device(Storage& to, const Storage& from, std::size_t from_offset, std::size_t bytes) override;
@@ -105,6 +108,7 @@ class PluginDevice final : public DeviceImpl {
   }
   void* allocate_from_backend(std::size_t bytes) noexcept;
   void free_to_backend(void* handle) noexcept;
+  void unwrap(Block& block) noexcept;
   KernelKey key_of(const sluice_source& source) const;
   /// Null if none was kept, or the backend does not take it.
   sluice_kernel* load_kept(const KernelKey& key, const char* entry);

@@ -12,6 +12,7 @@
 #include "src/core/warn.hpp"
 #include "src/device/component_verdicts.hpp"
 #include "src/device/components.hpp"
+#include "src/device/environment.hpp"
 #include "src/device/kernel_call.hpp"
 #include "src/device/plugin_device.hpp"
 #include "src/device/plugin_file.hpp"
@@ -60,6 +61,7 @@ sluice_gemm gemm_of(const ProductCall& call, std::uint32_t dtype) {
   gemm.a = memory(call.a), gemm.b = memory(call.b), gemm.c = memory(call.c);
   gemm.offset_a = bytes(call.a), gemm.offset_b = bytes(call.b), gemm.offset_c = bytes(call.c);
   gemm.alpha = 1;
+  gemm.flags = may_use_tf32() ? SLUICE_GEMM_TF32 : 0;
   return gemm;
 }
 
@@ -160,7 +162,7 @@ std::string key_of(const PluginDevice& device, const BackendRecord& backend, DTy
 }
 
 /// Whether the library may be used: it was tried in a process of its own and switched on.
-BackendRecord* enabled_backend(Registry& registry, const PluginDevice& device) {
+BackendRecord* enabled_backend(Registry& registry, const PluginDevice& device, std::string* why_not = nullptr) {
   BackendRecord* const backend = registry.find(device.backend());
   if (backend == nullptr || backend->table == nullptr) return nullptr;
   const bool is_listed = std::any_of(backend->devices.begin(), backend->devices.end(),
@@ -168,7 +170,8 @@ BackendRecord* enabled_backend(Registry& registry, const PluginDevice& device) {
   const std::vector<ComponentFacts> all = components(*backend);
   if (!is_listed || all.empty()) return nullptr;
   const std::string problem = component_problem(registry, *backend, all[0].name);
-  if (!problem.empty()) debug_once("gemm " + problem, problem);
+  if (why_not != nullptr) *why_not = problem;
+  else if (!problem.empty()) debug_once("gemm " + problem, problem);
   return problem.empty() ? backend : nullptr;
 }
 
@@ -192,17 +195,47 @@ State decide(PluginDevice& device, DType dtype, std::uint32_t number) {
   return verdict->end == End::works ? State::vendor : State::own;
 }
 
+/// What $SLUICE_PRODUCTS asks for: "own" or "vendor", or a trial where it says nothing.
+State wished() {
+  static const State wish = [] {
+    const std::string text = environment("SLUICE_PRODUCTS").value_or("");
+    if (text == "own") return State::own;
+    if (text == "vendor") return State::vendor;
+    if (!text.empty()) {
+      warn(fmt::format("$SLUICE_PRODUCTS is \"{}\"; it may be \"own\" or \"vendor\", and is ignored", printable(text)));
+    }
+    return State::undecided;
+  }();
+  return wish;
+}
+
+/// The vendor's library without a trial, or a warning that says why not.
+State vendor_if_it_works(const PluginDevice& device) {
+  Registry registry(Registry::Find::no);
+  std::string problem;
+  if (enabled_backend(registry, device, &problem) != nullptr) return State::vendor;
+  const std::string where = fmt::format("{} device {}", device.backend(), device.id());
+  warn_once("products " + where, fmt::format("$SLUICE_PRODUCTS asks for the vendor's library, but {}: {}; Sluice's own "
+                                             "kernel makes the products",
+                                             where, problem.empty() ? "it has none" : problem));
+  return State::own;
+}
+
 State choice_for(PluginDevice& device, const ProductCall& call, const GemmType& type) {
   std::atomic<State>& state = device.gemm_choice().states[type.place];
   if (state != State::undecided) return state;
-  if (call.m * call.n * call.k * call.batch < kWorthATrial) return State::own;
+  const State wish = wished();
+  const bool is_small = call.m * call.n * call.k * call.batch < kWorthATrial;
+  if (wish == State::undecided && is_small) return State::own;
   // One trial at a time: two would measure each other.
   static auto* const mutex = new std::mutex;
   const std::lock_guard lock(*mutex);
   if (state != State::undecided) return state;
   // Memory may be out; the product itself may still fit.
   try {
-    state = decide(device, call.c.dtype, type.number);
+    state = wish == State::own      ? State::own
+            : wish == State::vendor ? vendor_if_it_works(device)
+                                    : decide(device, call.c.dtype, type.number);
   } catch (const OutOfMemory&) {
     return State::own;
   }
@@ -210,6 +243,11 @@ State choice_for(PluginDevice& device, const ProductCall& call, const GemmType& 
 }
 
 }  // namespace
+
+std::atomic<bool>& may_use_tf32() {
+  static std::atomic<bool> may{false};
+  return may;
+}
 
 bool plugin_gemm(PluginDevice& device, const ProductCall& call) {
   const std::optional<GemmType> type = gemm_type(call.c.dtype);

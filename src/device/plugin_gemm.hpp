@@ -28,4 +28,7 @@ struct GemmChoice {
 /// product of a type waits for the trial.
 bool plugin_gemm(PluginDevice& device, const ProductCall& call);
 
+/// What allow_tf32 has set.
+std::atomic<bool>& may_use_tf32();
+
 }  // namespace sluice::detail

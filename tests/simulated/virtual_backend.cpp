@@ -245,6 +245,13 @@ sluice_status wrap(sluice_device* device, uint64_t address, uint64_t bytes, slui
   });
 }
 
+sluice_status address(sluice_device* device, sluice_memory memory, uint64_t* address) {
+  return enter_device(device, [&] {
+    require(address != nullptr, "address is null");
+    check(get_address(memory, *address));
+  });
+}
+
 // ---- Copies.
 
 sluice_status write(sluice_device* device, sluice_memory to, uint64_t offset, const void* from, uint64_t bytes) {
@@ -446,6 +453,7 @@ constinit const sluice_backend table = {sizeof(sluice_backend),
                                         native_handle,
                                         wrap,
                                         sync,
-                                        free_bytes};
+                                        free_bytes,
+                                        address};
 
 }  // namespace virtual_gpu

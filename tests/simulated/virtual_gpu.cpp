@@ -199,6 +199,15 @@ Result wrap(Address address, std::uint64_t bytes, Address& wrapped) {
                         [&](Driver&, Device& device) { return device.wrap(address, bytes, wrapped); });
 }
 
+Result get_address(Address memory, Address& address) {
+  return run_on_current(VIRTUAL_GPU_NATIVE, [&](Driver& driver, Device&) -> Result {
+    Block block;
+    VIRTUAL_GPU_TRY(driver.find_block(current_device(), memory, 0, 0, block));
+    address = memory;
+    return {};
+  });
+}
+
 // ---- Queued work.
 
 Result write(Address to, std::uint64_t offset, const void* from, std::uint64_t bytes) {

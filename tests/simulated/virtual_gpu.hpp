@@ -66,6 +66,8 @@ Result alloc_host(std::uint64_t bytes, void*& memory);
 /// Waits for all queued work of the current device.
 Result release_host(void* memory);
 Result wrap(Address address, std::uint64_t bytes, Address& wrapped);
+/// Where a block begins, which is what names it.
+Result get_address(Address memory, Address& address);
 
 // ---- Queued work. It runs when somebody waits for it.
 

@@ -11,6 +11,10 @@ constexpr int kNotStarted = 1, kInvalidSize = 7, kExecutionFailed = 13;
 Enqueue enqueue() { return find_enqueue("libcuda.so.1", "cuSimulatedEnqueue"); }
 
 bool find_element(int type, int compute, Element& element) {
+  if (type == sluice::streams::kCudaF32 && compute == sluice::streams::kCublasComputeTf32) {
+    element = Element::tf32;
+    return true;
+  }
   const bool is_double = type == sluice::streams::kCudaF64;
   if (compute != (is_double ? sluice::streams::kCublasCompute64F : sluice::streams::kCublasCompute32F)) return false;
   switch (type) {

@@ -21,6 +21,16 @@ struct Bf16 {
   }
 };
 
+/// A float that gives only what TF32 holds of it.
+struct Tf32 {
+  std::uint32_t bits;
+  explicit Tf32(double x) : bits(std::bit_cast<std::uint32_t>(static_cast<float>(x))) {}
+  explicit operator double() const {
+    const std::uint32_t rounded = (bits + 0xFFFU + ((bits >> 13U) & 1U)) & ~0x1FFFU;
+    return static_cast<double>(std::bit_cast<float>(rounded));
+  }
+};
+
 struct Product {
   ProductCall call;
   double alpha, beta;
@@ -59,6 +69,7 @@ Run run_of(Element element) {
   switch (element) {
     case Element::f16: return run<_Float16>;
     case Element::bf16: return run<Bf16>;
+    case Element::tf32: return run<Tf32>;
     case Element::f32: return run<float>;
     default: return run<double>;
   }

@@ -7,7 +7,8 @@
 
 namespace simulated {
 
-enum class Element : std::uint8_t { f16, bf16, f32, f64 };
+/// tf32 is f32 whose factors are rounded to 10 bits of mantissa.
+enum class Element : std::uint8_t { f16, bf16, tf32, f32, f64 };
 
 /// As the functions of a BLAS take it; `alpha` and `beta` are of the type that is computed in.
 struct ProductCall {
