@@ -16,7 +16,7 @@ endfunction()
 function(sluice_connect_backend_tests name)
   string(TOUPPER "${name}" upper)
   foreach(test ${name}_backend_test ${name}_device_test ${name}_faults_test streams_backend_test streams_faults_test
-               streams_components_test)
+               streams_components_test moves_across_test)
     if(TARGET ${test})
       target_compile_definitions(${test} PRIVATE SLUICE_${upper}_PLUGIN="$<TARGET_FILE:sluice_backend_${name}>")
       add_dependencies(${test} sluice_backend_${name})
@@ -24,7 +24,7 @@ function(sluice_connect_backend_tests name)
   endforeach()
   foreach(test plugin_map_test plugin_kernels_test plugin_index_test plugin_models_test plugin_cache_test
                plugin_groups_test plugin_gemm_test kernel_races_test streams_training_test streams_components_test
-               device_moves_test device_loader_test doctor_test)
+               device_moves_test device_loader_test doctor_test interop_test)
     if(TARGET ${test})
       add_dependencies(${test} sluice_backend_${name})
     endif()

@@ -35,18 +35,24 @@ inline int threads_of_process() {
 #endif
 
 #if defined(__unix__) || defined(__APPLE__)
-/// The exit code of a forked child: 0 if `body` returns true there; -1 if the child was killed or hung for a minute.
+/// The exit code of a forked child, which is what `body` returns there; -1 if it was killed or hung for a minute.
 template <class Body>
-int exit_code_of_child(Body body) {
+int child_code(Body body) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(60);
     if (kThreadSanitizer) detail::set_num_threads(1);
-    _exit(body() ? 0 : 1);
+    _exit(body());
   }
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/// The same: 0 if `body` returns true there.
+template <class Body>
+int exit_code_of_child(Body body) {
+  return child_code([&] { return body() ? 0 : 1; });
 }
 #endif
 

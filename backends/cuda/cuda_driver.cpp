@@ -120,8 +120,9 @@ Current::Current(Context context) {
   if (before_.differs) api().set_context(context);
 }
 
+// A refusal would leave the thread's owner with another device than theirs, so it is tried again.
 Current::~Current() {
-  if (before_.differs) api().set_context.raw(before_.context);
+  if (before_.differs && api().set_context.raw(before_.context) != kSuccess) api().set_context.raw(before_.context);
 }
 
 }  // namespace sluice::streams

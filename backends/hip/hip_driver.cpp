@@ -104,8 +104,9 @@ Current::Current(Context device) {
   if (before_.differs) api().set_device(device);
 }
 
+// A refusal would leave the thread's owner with another device than theirs, so it is tried again.
 Current::~Current() {
-  if (before_.differs) api().set_device.raw(before_.device);
+  if (before_.differs && api().set_device.raw(before_.device) != kSuccess) api().set_device.raw(before_.device);
   if (!before_.has_error) api().last_error.raw();
 }
 

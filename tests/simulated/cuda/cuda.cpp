@@ -193,6 +193,7 @@ SIMULATED_EXPORT int cuLaunchKernel(Kernel* kernel, unsigned x, unsigned y, unsi
                                     void** parameters, void**) {
   return launch("cuLaunchKernel", kernel, {x, y, z}, {items_x, items_y, items_z}, shared_bytes, stream, parameters);
 }
+SIMULATED_EXPORT int cuSimulatedFaults(const char* plan) { return set_faults(plan); }
 SIMULATED_EXPORT int cuSimulatedEnqueue(Stream* stream, const void* const* addresses, int count,
                                         void (*run)(void* const* bytes, void* data), void (*drop)(void* data),
                                         void* data) {

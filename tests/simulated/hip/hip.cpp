@@ -177,6 +177,7 @@ SIMULATED_EXPORT int hipModuleLaunchKernel(Kernel* kernel, unsigned x, unsigned 
   return launch("hipModuleLaunchKernel", kernel, {x, y, z}, {items_x, items_y, items_z}, shared_bytes, stream,
                 parameters);
 }
+SIMULATED_EXPORT int hipSimulatedFaults(const char* plan) { return set_faults(plan); }
 SIMULATED_EXPORT int hipSimulatedEnqueue(Stream* stream, const void* const* addresses, int count,
                                          void (*run)(void* const* bytes, void* data), void (*drop)(void* data),
                                          void* data) {

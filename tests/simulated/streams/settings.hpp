@@ -37,5 +37,8 @@ std::vector<std::string> list_of(const char* variable, const std::string& otherw
 
 /// The code with which this call of a function fails, 0 if it does not. Counts calls.
 int planned_fault(const std::string& function);
+/// Another plan from now on, in the form of the variable; calls are counted anew. How many faults the last one gave.
+/// The driver exports it as cuSimulatedFaults or hipSimulatedFaults.
+int set_faults(const char* plan);
 
 }  // namespace simulated
