@@ -16,7 +16,7 @@ endfunction()
 function(sluice_connect_backend_tests name)
   string(TOUPPER "${name}" upper)
   foreach(test ${name}_backend_test ${name}_device_test ${name}_faults_test streams_backend_test streams_faults_test
-               streams_components_test streams_gemm_test moves_across_test)
+               streams_components_test moves_across_test)
     if(TARGET ${test})
       target_compile_definitions(${test} PRIVATE SLUICE_${upper}_PLUGIN="$<TARGET_FILE:sluice_backend_${name}>")
       add_dependencies(${test} sluice_backend_${name})

@@ -54,12 +54,15 @@ class PluginGemm : public ::testing::TestWithParam<const char*>, public tests::K
 TEST_P(PluginGemm, TheLibraryMultipliesAsTheCpuDoes) {
   if (!enable_library()) GTEST_SKIP() << "the library is not there";
   impl().gemm_choice().force(State::vendor);
-  for (const DType dtype : {f32, f64}) {
+  const std::vector<DType> types =
+      is_simulated() ? std::vector<DType>{f16, bf16, f32, f64} : std::vector<DType>{f32, f64};
+  for (const DType dtype : types) {
     for (int form = 0; form < 4; ++form) {
       const bool ta = (form & 1) != 0, tb = (form & 2) != 0;
       const std::uint64_t before = products();
       expect_same(
-          std::string(dtype.name()) + " form " + std::to_string(form), 1e-6, dtype == f64 ? 1e-13 : 1e-4,
+          std::string(dtype.name()) + " form " + std::to_string(form), std::max(1e-6, tests::unit_of(dtype)),
+          dtype == f64 ? 1e-13 : 1e-4,
           [&](const Tensor& x, const Tensor& y) { return matmul(x, y, {.transpose_a = ta, .transpose_b = tb}); },
           numbers(ta ? Shape{33, 65} : Shape{65, 33}, dtype, -3, 3, 1),
           numbers(tb ? Shape{40, 33} : Shape{33, 40}, dtype, -3, 3, 2));
