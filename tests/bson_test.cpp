@@ -243,7 +243,8 @@ TEST(Bson, Lengths) {
   EXPECT_EQ(verdict_on(good), "");
   for (std::size_t size = 0; size < good.size(); ++size) EXPECT_NE(verdict_on(good.substr(0, size)), "") << size;
   EXPECT_NE(verdict_on(good + '\0'), "");
-  expect_refused({{"a", Value{'\x05', bytes_of<std::int32_t>(64 << 20) + std::string("\0abc", 4)}}}, "binary data of 67108864 bytes");
+  expect_refused({{"a", Value{'\x05', bytes_of<std::int32_t>(64 << 20) + std::string("\0abc", 4)}}},
+                 "binary data of 67108864 bytes");
   expect_refused({{"a", Value{'\x05', bytes_of<std::int32_t>(-1) + std::string(1, '\0')}}}, "binary data of -1 bytes");
   expect_refused({{"a", Value{'\x05', bytes_of<std::int32_t>(1) + "\x02x"}}}, "subtype 2");
   expect_refused({{"a", Value{'\x02', bytes_of<std::int32_t>(0)}}}, "a text of 0 bytes");
