@@ -2,6 +2,8 @@
 PRESET ?= release
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 ARGS ?=
+# How long `make fuzz` runs each fuzzer.
+FUZZ_SECONDS ?= 60
 # cuda:2 puts a simulated CUDA driver with two devices where programs look for the real one.
 SIMULATE ?=
 BUILD = build/$(PRESET)
@@ -15,7 +17,7 @@ else ifneq ($(SIMULATED_KIND),)
 $(error SIMULATE=$(SIMULATE): only cuda:N can be simulated, for example SIMULATE=cuda:2)
 endif
 
-.PHONY: run test bench check format clean
+.PHONY: run test bench check fuzz format clean
 
 run:
 	@scripts/install_dependencies.sh build
@@ -39,6 +41,12 @@ check:
 	@scripts/install_dependencies.sh build test check
 	@cmake --preset release -B build/check -DSLUICE_BUILD_TESTS=ON -DSLUICE_PRECOMPILED_HEADERS=OFF
 	@scripts/check_style.sh build/check $(JOBS)
+
+fuzz:
+	@scripts/install_dependencies.sh build fuzz
+	@cmake --preset fuzz
+	@cmake --build build/fuzz -j $(JOBS) --target fuzzers
+	@scripts/run_fuzzers.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(ARGS)
 
 format:
 	@scripts/install_dependencies.sh check

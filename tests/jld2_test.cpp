@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "hostile_file.hpp"
+#include "jld2_samples.hpp"
 #include "jld2_writer.hpp"
 #include "program_output.hpp"
 #include "sluice/ops.hpp"
@@ -34,47 +35,9 @@ void expect_refused(const std::string& content, const std::string& why) {
   EXPECT_LT(verdict.size(), 1000u);
 }
 
-/// A state as Flux has it, {layers: ({weight, bias, σ: ()}, ())}, with the weight once more under the name "tied".
-std::string model_file(int generation) {
-  Writer writer(generation);
-  const std::uint64_t weight = writer.array<float>(Writer::kF32, {2, 3}, {1, 2, 3, 4, 5, 6});
-  const std::uint64_t bias = writer.dataset(Writer::inline_type(Writer::kF32), Writer::space({2}),
-                                            writer.contiguous(Writer::bytes_of<float>({7, 8})));
-  const std::uint64_t symbol = writer.commit(Writer::kVariableText, "Core.Symbol", {}, {}, {});
-  const std::uint64_t matrix = writer.type("Core.Array"), empty = writer.type("Tuple");
-  const std::uint64_t three = writer.scalar(Writer::inline_type(Writer::kI64), Writer::bytes<std::int64_t>(3));
-  const std::uint64_t names_type = writer.commit(
-      Writer::compound({{"1", Writer::kVariableText}, {"2", Writer::kVariableText}, {"3", Writer::kVariableText}},
-                       {0, 16, 32}, 48),
-      "NTuple", {three, symbol}, {"1", "2", "3"}, {symbol, symbol, symbol});
-  const std::uint64_t names =
-      writer.scalar(Writer::committed(names_type), writer.text("weight") + writer.text("bias") + writer.text("σ"));
-  const std::string two = Writer::compound({{"weight", Writer::kReference}, {"bias", Writer::kReference}}, {0, 8}, 16);
-  const std::uint64_t tuple =
-      writer.commit(Writer::compound({{"1", Writer::kReference}, {"2", Writer::kReference}}, {0, 8}, 16), "Core.Tuple",
-                    {matrix, matrix, empty}, {"1", "2", "3"},
-                    generation == 1 ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{matrix, matrix, empty});
-  const std::uint64_t dense =
-      writer.commit(two, "Core.NamedTuple", {names, tuple}, {"weight", "bias", "σ"},
-                    generation == 1 ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{matrix, matrix, empty});
-  const std::string one_dense = Writer::compound({{"1", two}}, {0}, 16);
-  const std::uint64_t layers =
-      writer.commit(one_dense, "Core.Tuple", {dense, empty}, {"1", "2"},
-                    generation == 1 ? std::vector<std::uint64_t>{dense} : std::vector<std::uint64_t>{dense, empty});
-  const std::uint64_t layers_name_type =
-      writer.commit(Writer::compound({{"1", Writer::kVariableText}}, {0}, 16), "Tuple", {symbol}, {"1"}, {symbol});
-  const std::uint64_t layers_name = writer.scalar(Writer::committed(layers_name_type), writer.text("layers"));
-  const std::uint64_t state_tuple =
-      writer.commit(Writer::compound({{"1", one_dense}}, {0}, 16), "Tuple", {layers}, {"1"}, {layers});
-  const std::uint64_t state = writer.commit(Writer::compound({{"layers", one_dense}}, {0}, 16), "Core.NamedTuple",
-                                            {layers_name, state_tuple}, {"layers"}, {layers});
-  const std::uint64_t model = writer.scalar(Writer::committed(state), Writer::bytes(weight) + Writer::bytes(bias));
-  return writer.file({{"model_state", model}, {"tied", weight}, {"_types", writer.group({{"00000001", state}})}});
-}
-
 TEST(Jld2, ModelState) {
   for (const int generation : {1, 2}) {
-    const State file = read(model_file(generation));
+    const State file = read(tests::jld2_model(generation));
     EXPECT_EQ(file.describe(), "a record of 2: model_state, tied");
     const State& layers = file.at("model_state.layers");
     ASSERT_EQ(layers.size(), 2u);
@@ -123,26 +86,7 @@ TEST(Jld2, ArraysOfEveryType) {
 }
 
 TEST(Jld2, ScalarsAndTexts) {
-  Writer writer;
-  const std::uint64_t symbol = writer.commit(Writer::kVariableText, "Core.Symbol", {}, {}, {});
-  const std::uint64_t nothing = writer.commit(Writer::opaque(1), "Core.Nothing", {}, {}, {});
-  const std::uint64_t none = writer.dataset(Writer::committed(nothing), Writer::null_space(), "");
-  const auto scalar = [&](const std::string& type, const std::string& data) {
-    return writer.scalar(Writer::inline_type(type), data);
-  };
-  const State file = read(
-      writer.file({{"f32", scalar(Writer::kF32, Writer::bytes(0.1f))},
-                   {"i64", scalar(Writer::kI64, Writer::bytes<std::int64_t>(-7))},
-                   {"u32", scalar(Writer::kU32, Writer::bytes<std::uint32_t>(0xffffffff))},
-                   {"bool", scalar(Writer::kBool, "\x01")},
-                   {"text", scalar(Writer::fixed_text(3), "\xcf\x80!")},
-                   {"variable", scalar(Writer::kVariableText, writer.text("longer"))},
-                   {"symbol", writer.scalar(Writer::committed(symbol), writer.text("same"))},
-                   {"nothing", none},
-                   {"texts", writer.dataset(Writer::inline_type(Writer::kVariableText), Writer::space({2}),
-                                            Writer::compact(writer.text("a") + writer.text("")))},
-                   {"any", writer.dataset(Writer::inline_type(Writer::kReference), Writer::space({2}),
-                                          Writer::compact(Writer::bytes<std::uint64_t>(0) + Writer::bytes(none)))}}));
+  const State file = read(tests::jld2_values());
   EXPECT_EQ(file.at("f32").real(), static_cast<double>(0.1f));
   EXPECT_EQ(file.at("i64").integer(), -7);
   EXPECT_EQ(file.at("u32").integer(), 0xffffffff);
@@ -198,7 +142,7 @@ TEST(Jld2, Structs) {
 std::size_t step_at(std::size_t place) { return place < 1536 || place > 512 + 8192 ? 1 : 64; }
 
 TEST(Jld2, CutAnywhere) {
-  const std::string good = model_file(1);
+  const std::string good = tests::jld2_model(1);
   for (std::size_t size = 0; size < good.size(); size += step_at(size)) {
     ASSERT_NE(verdict_on(good.substr(0, size), Checksums::ignored), "") << size;
   }
@@ -222,7 +166,7 @@ TEST(Jld2, EveryByteIsGuarded) {
 
 TEST(Jld2, EveryByteChangedIsReadOrRefused) {
   for (const int generation : {1, 2}) {
-    const std::string good = model_file(generation);
+    const std::string good = tests::jld2_model(generation);
     for (std::size_t i = 512; i < good.size(); i += step_at(i)) {
       for (const int change : {0x01, 0x80, 0xff}) {
         std::string bad = good;
@@ -234,7 +178,7 @@ TEST(Jld2, EveryByteChangedIsReadOrRefused) {
 }
 
 TEST(Jld2, NumbersThatLie) {
-  const std::string good = model_file(1);
+  const std::string good = tests::jld2_model(1);
   for (std::size_t i = 512; i + 8 <= good.size(); i += step_at(i)) {
     for (const std::uint64_t lie : {~0ull, 0ull, 1ull << 63, 0x7fffffffull, static_cast<unsigned long long>(i - 512)}) {
       std::string bad = good;
@@ -354,7 +298,7 @@ std::optional<std::vector<double>> dumped(const std::string& options, const std:
 TEST(Jld2, HdfToolsReadTheWriter) {
   const TemporaryFolder folder;
   for (const int generation : {1, 2}) {
-    const std::string path = folder.write("x.jld2", model_file(generation));
+    const std::string path = folder.write("x.jld2", tests::jld2_model(generation));
     const auto numbers = dumped("-d tied", path);
     if (!numbers) GTEST_SKIP() << "h5dump is not installed (hdf5-tools)";
     EXPECT_EQ(*numbers, (std::vector<double>{1, 2, 3, 4, 5, 6}));
