@@ -2,6 +2,7 @@
 // asked about where its tools are installed.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <sstream>
@@ -266,6 +267,10 @@ TEST(Jld2, VerdictsTakeLittleStackAndTime) {
   last = wide.array<float>(Writer::kF32, {1}, {5});
   for (int i = 0; i < 17; ++i) last = wide.array<std::uint64_t>(Writer::kReference, {2}, {last, last});
   const std::string pairs = wide.file({{"a", last}});
+  Writer lists;
+  last = lists.array<float>(Writer::kF32, {1}, {5});
+  for (int i = 0; i < 1000; ++i) last = lists.array<std::uint64_t>(Writer::kReference, {1}, {last});
+  const std::string references = lists.file({{"a", last}});
   std::string nested = Writer::kReference;
   for (int i = 0; i < 30; ++i) nested = Writer::compound({{"a", nested}}, {0}, 8);
   Writer compounds;
@@ -273,6 +278,7 @@ TEST(Jld2, VerdictsTakeLittleStackAndTime) {
       compounds.file({{"a", compounds.scalar(Writer::inline_type(nested), std::string(8, '\0'))}});
   tests::expect_frugal([&] {
     EXPECT_NE(verdict_on(groups), "");
+    EXPECT_NE(verdict_on(references), "");
     EXPECT_NE(verdict_on(pairs), "");
     EXPECT_EQ(verdict_on(deep_type), "");
   });
@@ -307,6 +313,10 @@ TEST(Jld2, HdfToolsReadTheWriter) {
 
 TEST(Jld2, RealFiles) {
   if (!tests::test_data("")) GTEST_SKIP() << "SLUICE_TEST_DATA is not set";
+  // Numbers as a viewer of bytes shows them.
+  const State first = read_jld2_state(*tests::test_data("checkpoints/cersyve_h.jld2"));
+  EXPECT_EQ(first.at("state.layers.1.bias").tensor().item<float>(), std::bit_cast<float>(0xbd848427u));
+  EXPECT_EQ(first.at("state.layers.0.weight").tensor().to_vector<float>()[0], std::bit_cast<float>(0x3d3e2787u));
   const struct {
     const char* name;
     std::vector<Shape> weights;
