@@ -164,6 +164,13 @@ TEST(Bson, SharedArraysStayShared) {
   EXPECT_FALSE(file.at("a").tensor().same_handle(file.at("b.1").tensor()));
 }
 
+TEST(Bson, ArraysWithinSharedValuesStayShared) {
+  const State file = read({{"_backrefs", list({structure(datatype({"Main", "Cell"}), {floats({1}, {5}), integer(1)})})},
+                           {"a", reference(1)},
+                           {"b", reference(1)}});
+  EXPECT_TRUE(file.at("a.0").tensor().same_handle(file.at("b.0").tensor()));
+}
+
 TEST(Bson, TypesMayBeReferences) {
   const State file =
       read({{"a", document({{"tag", text("array")},
@@ -208,13 +215,13 @@ Members doubled(int times) {
 TEST(Bson, NothingUnfoldsWithoutEnd) {
   EXPECT_EQ(verdict_on(document(doubled(10)).bytes), "");
   expect_refused(doubled(60), "more than 262144 values");
-  // A chain of references whose ends are read first, so that none of them is deep when it is read.
-  std::vector<Value> entries{list({})}, first_use;
+  // Each refers to the one before it, and all are wanted.
+  std::vector<Value> entries{list({})}, wanted;
   for (int i = 1; i <= 1000; ++i) {
     entries.push_back(list({reference(i)}));
-    first_use.push_back(reference(i + 1));
+    wanted.push_back(reference(i + 1));
   }
-  expect_refused({{"a", list(first_use)}, {"_backrefs", list(entries)}}, "more than 128 levels deep");
+  expect_refused({{"a", list(wanted)}, {"_backrefs", list(entries)}}, "more than 128 levels deep");
   // Names that are looked up again and again.
   std::vector<std::string> names;
   for (int i = 0; i < 20'000; ++i) names.push_back(std::to_string(i));
@@ -293,7 +300,12 @@ TEST(Bson, EveryByteChangedIsReadOrRefused) {
 }
 
 TEST(Bson, VerdictsTakeLittleStackAndTime) {
-  tests::expect_frugal([] {
+  // Much at the end of a chain of references: no step of it may keep a copy.
+  std::vector<Value> chain{list(std::vector<Value>(100'000, nothing()))};
+  for (int i = 1; i < 50; ++i) chain.push_back(list({reference(i)}));
+  const std::string chained = document({{"a", reference(50)}, {"_backrefs", list(chain)}}).bytes;
+  tests::expect_frugal([&] {
+    EXPECT_EQ(verdict_on(chained), "");
     verdict_on(document({{"a", nested(127)}}).bytes);
     verdict_on(document({{"a", nested(3000)}}).bytes);
     verdict_on(document(doubled(60)).bytes);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -53,12 +54,6 @@ class BsonReader {
   }
 
  private:
-  struct Shared {
-    State state;
-    StateBudget::Cost cost;
-    bool is_complete = false;
-  };
-
   State value(const BsonElement& element);
   State document(const BsonElement& element);
   State tagged(const Tagged& tagged);
@@ -66,6 +61,7 @@ class BsonReader {
   State::List list(const BsonElement& element);
   State tuple(const Tagged& tagged);
   State structure(const Tagged& tagged);
+  State dictionary(const Tagged& tagged, const std::string& type);
   State named_tuple(const JuliaType& type, State::List fields, std::uint64_t at);
   State scalar(const std::string& type, const BsonElement& data);
   State array(const Tagged& tagged);
@@ -91,7 +87,8 @@ class BsonReader {
     std::uint8_t type;
   };
   std::vector<Place> references_;
-  std::unordered_map<std::size_t, Shared> shared_;
+  std::set<std::size_t> open_;                      // references that are being followed
+  std::unordered_map<std::uint64_t, Tensor> read_;  // arrays by where their data are
 };
 
 void BsonReader::find_references(const BsonElement& whole) {
@@ -224,19 +221,25 @@ State BsonReader::structure(const Tagged& tagged) {
   const JuliaType type = type_of(part(tagged, "type", BsonElement::kDocument));
   const BsonElement* const data = tagged.find("data");
   if (data != nullptr && data->type == BsonElement::kBinary) return scalar(type.name, *data);
-  State::List fields = list(part(tagged, "data", BsonElement::kList));
   budget_.spend_text(type.name.size());
+  if (type.name == "Base.Dict" || type.name == "Base.IdDict") return dictionary(tagged, type.name);
+  State::List fields = list(part(tagged, "data", BsonElement::kList));
   if (type.name == "Core.NamedTuple") return named_tuple(type, std::move(fields), tagged.at);
   if (fields.empty()) return State().set_type(type.name);
-  const bool is_dictionary = type.name == "Base.Dict" || type.name == "Base.IdDict";
-  if (is_dictionary && fields.size() == 2 && fields[0].is_list() && fields[1].is_list()) {
-    return julia_dictionary(fields[0].list(), fields[1].list(), type.name);
-  }
   const std::span<const std::string_view> names = flux_fields(type.name, fields.size());
   if (names.empty()) return State(std::move(fields)).set_type(type.name);
   State::Record record;
   for (std::size_t i = 0; i < names.size(); ++i) record.emplace_back(names[i], std::move(fields[i]));
   return State(std::move(record)).set_type(type.name);
+}
+
+/// A list of keys and one of values.
+State BsonReader::dictionary(const Tagged& tagged, const std::string& type) {
+  const BsonElement& data = part(tagged, "data", BsonElement::kList);
+  BsonDocument document(source_, data.at, data.end);
+  const std::optional<BsonElement> keys = document.next(), values = document.next();
+  const bool is_known = keys && values && keys->type == BsonElement::kList && values->type == BsonElement::kList;
+  return is_known ? julia_dictionary(list(*keys), list(*values), type) : nothing(type);
 }
 
 State BsonReader::named_tuple(const JuliaType& type, State::List fields, std::uint64_t at) {
@@ -289,7 +292,9 @@ State BsonReader::tensor(DType dtype, std::span<const std::int64_t> sizes, const
   if (const std::string wrong = wrong_size(dtype, sizes, data.end - data.at); !wrong.empty()) {
     source_.fail(data.at, wrong);
   }
-  return State(read_julia_tensor(source_, data.at, dtype, Shape(sizes)));
+  Tensor& tensor = read_[data.at];
+  if (!tensor) tensor = read_julia_tensor(source_, data.at, dtype, Shape(sizes));
+  return State(tensor);
 }
 
 std::vector<std::int64_t> BsonReader::sizes_of(const BsonElement& element) {
@@ -327,17 +332,12 @@ BsonElement BsonReader::referred(std::size_t number) const {
 
 State BsonReader::reference(const Tagged& tagged) {
   const std::size_t number = reference_number(tagged);
-  const auto [found, is_new] = shared_.try_emplace(number);
-  Shared& shared = found->second;  // stays where it is when the map grows
-  if (is_new) {
-    shared.cost = budget_.measure([&] { shared.state = value(referred(number)); });
-    shared.is_complete = true;
-    return shared.state;
-  }
-  if (!shared.is_complete)
+  if (!open_.insert(number).second) {
     source_.fail(tagged.at, fmt::format("the value {} of _backrefs contains itself", number + 1));
-  budget_.spend(shared.cost);
-  return shared.state;
+  }
+  State state = value(referred(number));
+  open_.erase(number);
+  return state;
 }
 
 JuliaType BsonReader::type_of(const BsonElement& element) {

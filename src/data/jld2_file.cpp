@@ -76,11 +76,9 @@ FileRange Jld2File::place(std::uint64_t address, std::uint64_t size) const {
   return {kBase + address, size};
 }
 
-FileRange Jld2File::claim(std::uint64_t address, std::uint64_t size) {
-  const FileRange range = place(address, size);
-  if (size > 2 * end_ - claimed_) source_.fail(range.at, "parts of the file overlap");
-  claimed_ += size;
-  return range;
+void Jld2File::claim(FileRange range) {
+  if (range.size > end_ - claimed_) source_.fail(range.at, "parts of the file overlap");
+  claimed_ += range.size;
 }
 
 const std::vector<H5Message>& Jld2File::header(std::uint64_t address) {
@@ -101,7 +99,8 @@ std::vector<H5Message> Jld2File::read_header(std::uint64_t address) {
   source_.read(size_at, std::as_writable_bytes(std::span(&size, 1)).first(width));
   const std::uint64_t start = size_at + width;
   if (size > kMostStructure) source_.fail(size_at, fmt::format("an object header of {} bytes", size));
-  const FileRange whole = claim(address, start + size + kSum - at);
+  const FileRange whole = place(address, start + size + kSum - at);
+  claim(whole);
   if (whole.size > kMostStructure - structure_) source_.fail(at, "the object headers take more than 64 MiB");
   structure_ += whole.size;
   check_sum(whole);
@@ -140,7 +139,8 @@ void Jld2File::continue_header(const H5Message& message, bool has_order, std::ve
     source_.fail(message.content.at + 8, fmt::format("a continuation of {} bytes", size));
   }
   structure_ += size;
-  const FileRange whole = claim(address, size);
+  const FileRange whole = place(address, size);
+  claim(whole);
   check_signature(whole.at, "OCHK");
   check_sum(whole);
   read_messages({whole.at + 4, size - 4 - kSum}, has_order, messages);
@@ -152,19 +152,20 @@ std::map<std::uint32_t, FileRange> Jld2File::read_heap(std::uint64_t address) {
   check_signature(at, "GCOL");
   const auto size = source_.number<std::uint64_t>(at + 8);
   if (size < 16) source_.fail(at + 8, fmt::format("a global heap of {} bytes", size));
-  const FileRange heap = claim(address, size);
+  const FileRange heap = place(address, size);
+  claim(heap);
   std::map<std::uint32_t, FileRange> objects;
-  std::uint64_t place = heap.at + 16;
-  while (heap.end() - place >= 16) {
-    const auto index = source_.number<std::uint16_t>(place);
+  std::uint64_t next = heap.at + 16;
+  while (heap.end() - next >= 16) {
+    const auto index = source_.number<std::uint16_t>(next);
     if (index == 0) break;  // the rest is free
-    const FileRange object{place + 16, source_.number<std::uint64_t>(place + 8)};
+    const FileRange object{next + 16, source_.number<std::uint64_t>(next + 8)};
     if (object.size > heap.end() - object.at) {
-      source_.fail(place, fmt::format("an object of {} bytes goes beyond its heap", object.size));
+      source_.fail(next, fmt::format("an object of {} bytes goes beyond its heap", object.size));
     }
     budget_.spend(1);
     objects.emplace(index, object);
-    place = std::min(heap.end(), object.at + (object.size + 7) / 8 * 8);
+    next = std::min(heap.end(), object.at + (object.size + 7) / 8 * 8);
   }
   return objects;
 }

@@ -56,9 +56,11 @@ class Jld2File {
   std::uint64_t root() const { return root_; }
   /// The messages of the object at `address`. Valid as long as this is.
   const std::vector<H5Message>& header(std::uint64_t address);
-  /// Where `size` bytes at `address` lie. Each part of a file is read about once, so when twice as much is claimed as
-  /// the file has, parts of it overlap; then FileError is thrown.
-  FileRange claim(std::uint64_t address, std::uint64_t size);
+  /// Where `size` bytes at `address` lie. Throws FileError if they go beyond the content.
+  FileRange place(std::uint64_t address, std::uint64_t size) const;
+  /// To be called once for every part of a file that is large: if more is claimed than the file has, parts of it
+  /// overlap, and FileError is thrown.
+  void claim(FileRange range);
   /// A value in a global heap.
   FileRange heap_object(std::uint64_t address, std::uint32_t index);
   H5Attribute attribute(const H5Message& message);
@@ -73,7 +75,6 @@ class Jld2File {
   void check_sum(FileRange range);
   void read_messages(FileRange range, bool has_order, std::vector<H5Message>& messages);
   void continue_header(const H5Message& message, bool has_order, std::vector<H5Message>& messages);
-  FileRange place(std::uint64_t address, std::uint64_t size) const;
   std::map<std::uint32_t, FileRange> read_heap(std::uint64_t address);
 
   ByteSource& source_;

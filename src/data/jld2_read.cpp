@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "src/data/jld2.hpp"
 #include "src/data/jld2_types.hpp"
@@ -29,10 +30,10 @@ class Jld2Reader {
   State read() { return object(file_.root()); }
 
  private:
-  struct Shared {
-    State state;
-    StateBudget::Cost cost;
-    bool is_complete = false;
+  /// Where the bytes of a dataset are; compact ones are part of its header.
+  struct Layout {
+    FileRange data;
+    bool is_compact = false;
   };
   /// The shape of a dataset, first dimension first.
   struct Dataspace {
@@ -47,8 +48,8 @@ class Jld2Reader {
   std::pair<std::string, std::uint64_t> link(FileRange range);
   State dataset(const std::vector<H5Message>& messages);
   Dataspace dataspace(FileRange range);
-  FileRange layout(FileRange range);
-  State array(const H5Type& type, const Dataspace& space, FileRange data);
+  Layout layout(FileRange range);
+  State array(const H5Type& type, const Dataspace& space, const Layout& layout);
   State value(const H5Type& type, std::uint64_t committed, std::uint64_t at);
   State bytes_value(const H5Type& type, std::uint64_t committed, std::uint64_t at);
   State structure(const H5Type& type, std::uint64_t committed, std::uint64_t at);
@@ -68,7 +69,8 @@ class Jld2Reader {
   StateBudget budget_;
   Jld2File file_;
   Jld2Types types_;
-  std::map<std::uint64_t, Shared> shared_;
+  std::set<std::uint64_t> open_;          // objects that are being read
+  std::map<std::uint64_t, Tensor> read_;  // by the addresses of their datasets
   std::map<std::uint64_t, Jld2Name> type_names_;
 };
 
@@ -104,16 +106,16 @@ State made_of(State::Record record, const std::string& type) {
 }
 
 State Jld2Reader::object(std::uint64_t address) {
-  const auto [found, is_new] = shared_.try_emplace(address);
-  Shared& shared = found->second;  // stays where it is when the map grows
-  if (is_new) {
-    shared.cost = budget_.measure([&] { shared.state = read_object(address); });
-    shared.is_complete = true;
-    return shared.state;
+  budget_.spend(1);
+  if (const auto found = read_.find(address); found != read_.end()) {
+    budget_.spend(StateBudget::kTensor);
+    return State(found->second);
   }
-  if (!shared.is_complete) source_.fail(fmt::format("the object at address {} contains itself", address));
-  budget_.spend(shared.cost);
-  return shared.state;
+  if (!open_.insert(address).second) source_.fail(fmt::format("the object at address {} contains itself", address));
+  State state = read_object(address);
+  open_.erase(address);
+  if (state.is_tensor()) read_.emplace(address, state.tensor());
+  return state;
 }
 
 State Jld2Reader::read_object(std::uint64_t address) {
@@ -185,8 +187,9 @@ State Jld2Reader::dataset(const std::vector<H5Message>& messages) {
   }
   const H5Message* const layout_at = find(messages, H5Message::kLayout);
   if (layout_at == nullptr) source_.fail(space_at.at, "a dataset without a layout");
-  const FileRange data = layout(layout_at->content);
-  if (space.kind == Dataspace::kArray) return array(type, space, data);
+  const Layout place = layout(layout_at->content);
+  if (space.kind == Dataspace::kArray) return array(type, space, place);
+  const FileRange data = place.data;
   if (data.size != type.size) {
     source_.fail(data.at, fmt::format("a value of {} bytes, where {} are stored", type.size, data.size));
   }
@@ -207,22 +210,22 @@ Jld2Reader::Dataspace Jld2Reader::dataspace(FileRange range) {
   return space;
 }
 
-/// Where the bytes of a dataset are.
-FileRange Jld2Reader::layout(FileRange range) {
+Jld2Reader::Layout Jld2Reader::layout(FileRange range) {
   const auto version = range.size < 4 ? std::uint8_t{0} : source_.number<std::uint8_t>(range.at);
   if (version != 3 && version != 4) source_.fail(range.at, fmt::format("a data layout of version {}", version));
   const auto kind = source_.number<std::uint8_t>(range.at + 1);
   if (kind == 0) {
     const FileRange data{range.at + 4, source_.number<std::uint16_t>(range.at + 2)};
     if (data.size > range.end() - data.at) source_.fail(range.at, "compact data go beyond their message");
-    return data;
+    return {data, true};
   }
   if (kind != 1 || range.size < 18) source_.fail(range.at, "the data are in chunks; save without `compress`");
   const auto address = source_.number<std::uint64_t>(range.at + 2), size = source_.number<std::uint64_t>(range.at + 10);
-  return size == 0 ? FileRange{} : file_.claim(address, size);
+  return {size == 0 ? FileRange{} : file_.place(address, size), false};
 }
 
-State Jld2Reader::array(const H5Type& type, const Dataspace& space, FileRange data) {
+State Jld2Reader::array(const H5Type& type, const Dataspace& space, const Layout& layout) {
+  const FileRange data = layout.data;
   const Jld2Type* const known = known_type(type.committed);
   const std::string element = type.kind == H5Type::kNumber ? type.number : known != nullptr ? known->julia.name : "";
   if (type.kind == H5Type::kNumber || type.kind == H5Type::kOpaque) {
@@ -233,6 +236,7 @@ State Jld2Reader::array(const H5Type& type, const Dataspace& space, FileRange da
     if (const std::string wrong = wrong_size(*dtype, space.sizes, data.size); !wrong.empty()) {
       source_.fail(data.at, wrong);
     }
+    if (!layout.is_compact) file_.claim(data);
     return State(read_julia_tensor(source_, data.at, *dtype, Shape(space.sizes)));
   }
   const std::optional<std::uint64_t> count = array_bytes(space.sizes, 1);
@@ -383,8 +387,8 @@ std::vector<std::uint64_t> Jld2Reader::field_types(const Jld2Name& julia) {
 
 /// What a type calls itself: a committed one, or a value of Core.DataType.
 const Jld2Name& Jld2Reader::type_name(std::uint64_t address) {
-  static const Jld2Name kNone;
-  if (!Jld2File::is_address(address)) return kNone;
+  static const Jld2Name none;
+  if (!Jld2File::is_address(address)) return none;
   const auto [found, is_new] = type_names_.try_emplace(address);
   if (is_new) found->second = read_type_name(address);
   budget_.spend(1 + found->second.parameters.size());
@@ -398,7 +402,7 @@ Jld2Name Jld2Reader::read_type_name(std::uint64_t address) {
   const H5Message* const place = find(messages, H5Message::kLayout);
   if (type == nullptr || place == nullptr) return {};
   const Jld2Type* const known = known_type(types_.of_message(*type).committed);
-  const FileRange data = layout(place->content);
+  const FileRange data = layout(place->content).data;
   const bool is_type = known != nullptr && known->julia.name == "Core.DataType" && data.size >= 32;
   return is_type ? types_.name_at(data.at) : Jld2Name{};
 }

@@ -134,6 +134,7 @@ void Jld2Types::parse_compound(H5Type& type, std::uint32_t bits, std::uint64_t& 
     }
     type.members.push_back(std::move(member));
   }
+  names.reserve(type.members.size());
   for (const H5Member& member : type.members) names.push_back(member.name);
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
