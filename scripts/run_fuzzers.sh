@@ -20,7 +20,7 @@ for name in "${names[@]}"; do
   echo "fuzz: $name, $seconds s"
   # The limits are those of the readers: a second (more for the sanitizers' sake) and 64 MiB in one piece.
   "$folder/fuzz_$name" -max_total_time="$seconds" -timeout=10 -malloc_limit_mb=64 -rss_limit_mb=2048 -max_len=65536 \
-    -print_final_stats=0 -verbosity=0 -artifact_prefix="$folder/findings/$name-" \
+    -print_final_stats=1 -print_funcs=0 -verbosity=0 -artifact_prefix="$folder/findings/$name-" \
     "$folder/corpus/$name" "$folder/seeds/$name" || failed+=("$name")
 done
 if [ ${#failed[@]} -gt 0 ]; then

@@ -271,6 +271,14 @@ TEST(Jld2, VerdictsTakeLittleStackAndTime) {
   last = lists.array<float>(Writer::kF32, {1}, {5});
   for (int i = 0; i < 1000; ++i) last = lists.array<std::uint64_t>(Writer::kReference, {1}, {last});
   const std::string references = lists.file({{"a", last}});
+  // An object with a long header, wanted often.
+  Writer often;
+  std::string messages = Writer::message(0x01, Writer::scalar_space()) + Writer::inline_type(Writer::kI64);
+  for (int i = 0; i < 50'000; ++i) messages += Writer::message(0, "");
+  last = often.object(messages + Writer::compact(Writer::bytes<std::int64_t>(1)));
+  const std::string headers =
+      often.file({{"a", often.dataset(Writer::inline_type(Writer::kReference), Writer::space({50'000}),
+                                      often.contiguous(Writer::bytes_of(std::vector<std::uint64_t>(50'000, last))))}});
   std::string nested = Writer::kReference;
   for (int i = 0; i < 30; ++i) nested = Writer::compound({{"a", nested}}, {0}, 8);
   Writer compounds;
@@ -279,6 +287,7 @@ TEST(Jld2, VerdictsTakeLittleStackAndTime) {
   tests::expect_frugal([&] {
     EXPECT_NE(verdict_on(groups), "");
     EXPECT_NE(verdict_on(references), "");
+    EXPECT_NE(verdict_on(headers), "");
     EXPECT_NE(verdict_on(pairs), "");
     EXPECT_EQ(verdict_on(deep_type), "");
   });

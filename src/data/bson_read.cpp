@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "src/core/tensor_rep.hpp"
 #include "src/data/bson.hpp"
 #include "src/data/julia_tensor.hpp"
 #include "src/data/julia_types.hpp"
@@ -80,12 +79,13 @@ class BsonReader {
   std::string type_name(const BsonElement& parts);
   std::vector<std::int64_t> sizes_of(const BsonElement& element);
 
-  ByteSource& source_;
-  StateBudget budget_;
   struct Place {
     std::uint64_t at, end;
     std::uint8_t type;
   };
+
+  ByteSource& source_;
+  StateBudget budget_;
   std::vector<Place> references_;
   std::set<std::size_t> open_;                      // references that are being followed
   std::unordered_map<std::uint64_t, Tensor> read_;  // arrays by where their data are
@@ -149,6 +149,7 @@ std::optional<Tagged> BsonReader::tagged_document(const BsonElement& element) {
   found.at = element.at;
   bool is_tagged = false, is_long = false;
   while (std::optional<BsonElement> each = document.next()) {
+    budget_.spend(each->key.size() / 64);
     if (each->key == "tag" && each->type == BsonElement::kText) {
       if (each->end - each->at > kMostTypePart) source_.fail(each->at, "a tag of more than 256 bytes");
       found.tag = source_.text(each->at, each->end - each->at);
@@ -343,6 +344,7 @@ State BsonReader::reference(const Tagged& tagged) {
 JuliaType BsonReader::type_of(const BsonElement& element) {
   BsonElement place = element;
   for (int step = 0; step < kMostTypeSteps && place.type == BsonElement::kDocument; ++step) {
+    budget_.spend(step == 0 ? 0 : 1);
     const std::optional<Tagged> type = tagged_document(place);
     if (!type) break;
     if (type->tag == "datatype") {
@@ -374,6 +376,7 @@ std::string BsonReader::type_name(const BsonElement& parts) {
     if (!is_name(text)) source_.fail(each->at, "the name of a type is not UTF-8");
     path += (path.empty() ? "" : ".") + text;
   }
+  budget_.spend(path.size() / 64);
   return julia_type_name(path);
 }
 

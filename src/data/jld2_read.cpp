@@ -121,6 +121,7 @@ State Jld2Reader::object(std::uint64_t address) {
 State Jld2Reader::read_object(std::uint64_t address) {
   const StateBudget::Level level(budget_);
   const std::vector<H5Message>& messages = file_.header(address);
+  budget_.spend(messages.size() / 16);
   if (find(messages, H5Message::kDataspace) != nullptr) return dataset(messages);
   if (find(messages, H5Message::kDatatype) == nullptr) return group(messages, address == file_.root());
   budget_.spend(1);

@@ -1,5 +1,6 @@
 // What reading a tree may cost, so that a small file cannot unfold to a large one: a value that is referred to from
-// many places, each of which is referred to from many, doubles with every step.
+// many places, each of which is referred to from many, doubles with every step. Readers go through a value again for
+// every reference to it, at its price, and keep tensors only, so that what is shared stays shared.
 #pragma once
 
 #include <cstdint>
