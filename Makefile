@@ -2,6 +2,8 @@
 PRESET ?= release
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 ARGS ?=
+# How long `make fuzz` runs each fuzzer.
+FUZZ_SECONDS ?= 60
 # cuda:2, hip:2 or metal:2 puts a simulated driver with two devices where programs look for the real one.
 SIMULATE ?=
 BUILD = build/$(PRESET)
@@ -19,7 +21,7 @@ else ifneq ($(SIMULATED_KIND),)
 $(error SIMULATE=$(SIMULATE): cuda:N, hip:N and metal:N can be simulated, for example SIMULATE=hip:2)
 endif
 
-.PHONY: run test hip-gate bench check format clean
+.PHONY: run test hip-gate bench check fuzz format clean
 
 run:
 	@scripts/install_dependencies.sh build
@@ -50,6 +52,12 @@ check:
 	@scripts/install_dependencies.sh build test check
 	@cmake --preset release -B build/check -DSLUICE_BUILD_TESTS=ON -DSLUICE_PRECOMPILED_HEADERS=OFF
 	@scripts/check_style.sh build/check $(JOBS)
+
+fuzz:
+	@scripts/install_dependencies.sh build fuzz
+	@cmake --preset fuzz
+	@cmake --build build/fuzz -j $(JOBS) --target fuzzers
+	@scripts/run_fuzzers.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(ARGS)
 
 format:
 	@scripts/install_dependencies.sh check

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Installs what is missing for the named groups (build, test, hip, bench, check) with apt. Where there is no apt, goes on
-# if the compiler and CMake are there, since the libraries may come from elsewhere.
+# Installs what is missing for the named groups (build, test, hip, bench, fuzz, check) with apt. Where there is no apt, goes
+# on if the compiler and CMake are there, since the libraries may come from elsewhere.
 set -euo pipefail
 
 packages_of() {
   case "$1" in
     # libdnnl2 is opened at run time for large CPU products; the library works without it.
     build) echo g++ cmake ninja-build zlib1g-dev nlohmann-json3-dev libfmt-dev libcli11-dev libtomlplusplus-dev libdnnl2 ;;
-    test) echo libgtest-dev python3 binutils pocl-opencl-icd oclgrind opencl-headers clang-16 libclblast1 ;;
+    test) echo libgtest-dev python3 binutils pocl-opencl-icd oclgrind opencl-headers clang-16 libclblast1 hdf5-tools ;;
     # Of these only hipRTC and its library of functions are used.
     hip) echo hipcc libamdhip64-dev rocm-device-libs ;;
     bench) echo libbenchmark-dev libtorch-dev libopenblas0-pthread ;;
+    fuzz) echo clang-16 libclang-rt-16-dev ;;
     check) echo clang-format-16 clang-tidy-16 python3 ;;
-    *) echo "usage: $0 [build] [test] [hip] [bench] [check]" >&2; exit 2 ;;
+    *) echo "usage: $0 [build] [test] [hip] [bench] [fuzz] [check]" >&2; exit 2 ;;
   esac
 }
 

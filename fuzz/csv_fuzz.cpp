@@ -1,0 +1,7 @@
+#include "fuzz/target.hpp"
+#include "sluice/readers.hpp"
+
+void sluice::fuzz::read_input(std::span<const std::byte> input) {
+  parse_table(input, "input", {.max_bytes = std::int64_t{1} << 20});
+  parse_csv(input, "input", {.header = CsvHeader::none, .max_bytes = std::int64_t{1} << 20});
+}
