@@ -37,7 +37,7 @@ ORDER = [
     ["functions", "losses"],
     ["layers", "layers_conv", "layers_seq"],
     ["optimisers"],
-    ["observations", "splits", "loader", "onehot", "readers", "data", "checkpoint"],
+    ["observations", "splits", "loader", "onehot", "readers", "data", "npy", "state", "checkpoint"],
     ["train"],
     ["sluice"],
 ]

@@ -9,6 +9,7 @@
 #include "sluice/log.hpp"
 #include "sluice/losses.hpp"
 #include "sluice/memory.hpp"
+#include "sluice/npy.hpp"
 #include "sluice/optimisers.hpp"
 #include "sluice/state.hpp"
 #include "sluice/train.hpp"

@@ -13,7 +13,10 @@ void release_storage(Storage* storage) noexcept {
       storage->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) {
     return;
   }
-  storage->device->free(storage);
+  if (!storage->lent) return storage->device->free(storage);
+  auto* const lent = static_cast<LentStorage*>(storage);
+  lent->give_back(lent->lender);
+  delete lent;
 }
 
 // Whether every operand walks dimension d + 1 right after dimension d.

@@ -34,10 +34,21 @@ struct IntegerRange {
 struct Storage {
   Storage(DeviceImpl* device_, void* data_, std::size_t bytes_) : device(device_), data(data_), bytes(bytes_) {}
   std::atomic<std::uint32_t> refs{1};
+  bool lent = false;  ///< this is a LentStorage
   DeviceImpl* device;
   void* data;  ///< host pointer on the CPU, the plug-in's handle elsewhere
   std::size_t bytes;
   IntegerRange range;  ///< of all elements; only written before others see the block
+};
+
+/// Memory of somebody else, never written here. `give_back` is called when no tensor lies in it any more.
+struct LentStorage : Storage {
+  LentStorage(DeviceImpl* device_, void* data_, std::size_t bytes_, void (*give_back_)(void*) noexcept, void* lender_)
+      : Storage(device_, data_, bytes_), give_back(give_back_), lender(lender_) {
+    lent = true;
+  }
+  void (*give_back)(void* lender) noexcept;
+  void* lender;
 };
 
 /// Elements of a block as a call walks over them: element (i0, i1, ...) lies at offset + sum(i * stride).
