@@ -26,7 +26,7 @@ ORDER = [
     ["memory"],
     ["random"],
     ["tensor"],
-    ["tape"],
+    ["tape", "dlpack"],
     ["op_table"],
     ["expr"],
     ["ops"],

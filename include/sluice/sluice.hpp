@@ -4,6 +4,7 @@
 #include "sluice/backends.hpp"
 #include "sluice/checkpoint.hpp"
 #include "sluice/data.hpp"
+#include "sluice/dlpack.hpp"
 #include "sluice/gradient.hpp"
 #include "sluice/layers.hpp"
 #include "sluice/log.hpp"

@@ -54,6 +54,7 @@ int inspect_file(const InspectOptions& options);
 struct ConvertOptions {
   std::string from, to;
   std::string from_format, to_format;  ///< empty: what the ending says
+  bool json = false;
 };
 /// Writes the tensors of one checkpoint as another format. Throws FileError, ArgumentError.
 int convert_file(const ConvertOptions& options);

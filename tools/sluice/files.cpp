@@ -88,17 +88,21 @@ int inspect_file(const InspectOptions& options) {
 
 int convert_file(const ConvertOptions& options) {
   State state = read_state(options.from, options.from_format);
-  const FileSummary summary = inspect(options.from, options.from_format);
-  if (!summary.values.empty() && !options.to.ends_with(".bson")) {
-    for (const auto& [name, value] : summary.values) {
-      std::fprintf(stderr, "sluice: left out, for it is no tensor: %s = %s\n", escaped(name).c_str(),
-                   escaped(value).c_str());
-    }
+  Json left_out = Json::object();
+  if (!options.to.ends_with(".bson")) {
+    for (const auto& [name, value] : inspect(options.from, options.from_format).values) left_out[name] = value;
+  }
+  if (!left_out.empty()) {
     State::Record tensors;
     for (auto& [name, tensor] : named_tensors(state)) tensors.emplace_back(name, std::move(tensor));
     state = State(std::move(tensors));
   }
   write_state(options.to, state, options.to_format);
+  for (const auto& [name, value] : left_out.items()) {
+    std::fprintf(stderr, "sluice: left out, for it is no tensor: %s = %s\n", escaped(name).c_str(),
+                 escaped(value.get<std::string>()).c_str());
+  }
+  if (options.json) print(Json{{"tensors", named_tensors(state).size()}, {"left_out", left_out}});
   return kFine;
 }
 

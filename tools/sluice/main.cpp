@@ -88,8 +88,10 @@ constexpr const char* kConvertFooter =
     "TO\n"
     "keeps tensors only. TO appears whole or not at all.\n"
     "Exit codes: 0; 1 if a file cannot be read or written; 2 if a format is not known.\n"
+    "JSON: {\"tensors\": how many were written, \"left_out\": {path: text}}.\n"
     "Examples:\n"
-    "  sluice convert model.npz model.safetensors\n";
+    "  sluice convert model.npz model.safetensors\n"
+    "  sluice convert pytorch_model.safetensors.index.json whole.safetensors\n";
 
 /// The name that was perhaps meant.
 std::string hint_for(const std::string& name) {
@@ -133,6 +135,7 @@ void describe_files(CLI::App& app, InspectOptions& look, ConvertOptions& change)
   convert->add_option("TO", change.to, "The new file; its ending names the format")->required();
   convert->add_option("--from-format", change.from_format, "What FROM is read as, whatever its ending");
   convert->add_option("--to-format", change.to_format, "What TO is written as, whatever its ending");
+  convert->add_flag("--json", change.json, "Print JSON");
   convert->footer(kConvertFooter);
 }
 

@@ -1,0 +1,193 @@
+#include "sluice/dlpack.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "sluice/tape.hpp"
+#include "src/core/strided_copy.hpp"
+
+namespace sluice::inline v0 {
+namespace {
+
+namespace dl = dlpack;
+
+struct TypeRow {
+  std::uint8_t code, bits;
+  DType dtype;
+};
+constexpr TypeRow kTypes[] = {{dl::kFloat, 64, f64},   {dl::kFloat, 32, f32}, {dl::kFloat, 16, f16},
+                              {dl::kBfloat, 16, bf16}, {dl::kInt, 64, i64},   {dl::kInt, 32, i32},
+                              {dl::kInt, 16, i16},     {dl::kInt, 8, i8},     {dl::kUInt, 8, u8},
+                              {dl::kBool, 8, boolean}};
+
+dl::DataType type_of(DType dtype) {
+  const auto* const row =
+      std::find_if(std::begin(kTypes), std::end(kTypes), [dtype](const TypeRow& each) { return each.dtype == dtype; });
+  return {row->code, row->bits, 1};
+}
+
+DType dtype_of_type(const dl::DataType& type) {
+  for (const TypeRow& row : kTypes) {
+    if (row.code == type.code && row.bits == type.bits && type.lanes == 1) return row.dtype;
+  }
+  constexpr const char* kNames[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
+  throw TypeError(fmt::format("from_dlpack: elements of {}{} in {} lanes cannot be taken; convert them first",
+                              type.code < std::size(kNames) ? kNames[type.code] : "an unknown kind of ", type.bits,
+                              type.lanes));
+}
+
+// ---- Handing out.
+
+/// What an exported tensor lives in.
+template <class Managed>
+struct Lent {
+  Tensor owner;
+  std::array<std::int64_t, Shape::kMaxRank> shape{}, strides{};
+  Managed managed{};
+};
+
+template <class Managed>
+Managed* lend(const Tensor& x, std::string_view operation) {
+  detail::require_value(x, operation);
+  if (!detail::device_of_rep(x)->is_host()) {
+    throw Unsupported(fmt::format("{}: the tensor is on {}; hand out a copy on the CPU, cpu(x)", operation,
+                                  detail::short_name(*detail::device_of_rep(x))));
+  }
+  auto lent = std::make_unique<Lent<Managed>>();
+  lent->owner = detach(x);
+  const detail::Operand operand = detail::dense_operand(x);
+  lent->strides = operand.strides;
+  std::copy(x.shape().begin(), x.shape().end(), lent->shape.begin());
+  lent->managed.tensor = {operand.host(),     {dl::kCpu, 0},        x.rank(), type_of(x.dtype()),
+                          lent->shape.data(), lent->strides.data(), 0};
+  lent->managed.context = lent.get();
+  lent->managed.deleter = [](Managed* self) { delete static_cast<Lent<Managed>*>(self->context); };
+  return &lent.release()->managed;
+}
+
+// ---- Taking over.
+
+template <class Managed>
+void give_back(void* managed) noexcept {
+  auto* const self = static_cast<Managed*>(managed);
+  if (self->deleter != nullptr) self->deleter(self);
+}
+
+[[noreturn]] void refuse(const std::string& what) { throw ArgumentError("from_dlpack: " + what); }
+
+/// Sizes and strides of a foreign tensor, in the order asked for.
+struct Layout {
+  Shape shape;
+  std::array<std::int64_t, Shape::kMaxRank> strides{};
+};
+
+Layout layout_of(const dl::Tensor& tensor, DType dtype, bool reverse) {
+  if (tensor.rank < 0 || tensor.rank > Shape::kMaxRank) {
+    throw ShapeError(fmt::format("from_dlpack: {} dimensions; at most {} are possible", tensor.rank, Shape::kMaxRank));
+  }
+  const auto rank = static_cast<std::size_t>(tensor.rank);
+  if (rank > 0 && tensor.shape == nullptr) refuse("there is no shape");
+  std::vector<std::int64_t> sizes(tensor.shape, tensor.shape + rank), strides(rank);
+  std::int64_t product = 1;
+  for (std::size_t d = rank; d-- > 0;) {
+    if (sizes[d] < 0) refuse(fmt::format("dimension {} has size {}", d, sizes[d]));
+    strides[d] = tensor.strides == nullptr ? product : tensor.strides[d];
+    if (__builtin_mul_overflow(product, std::max<std::int64_t>(sizes[d], 1), &product))
+      refuse("there are too many elements");
+  }
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(product, static_cast<std::int64_t>(dtype.size()), &bytes)) {
+    refuse("there are too many elements");
+  }
+  if (reverse) {
+    std::reverse(sizes.begin(), sizes.end());
+    std::reverse(strides.begin(), strides.end());
+  }
+  Layout layout{Shape(sizes), {}};
+  std::copy(strides.begin(), strides.end(), layout.strides.begin());
+  return layout;
+}
+
+bool is_dense(const Layout& layout) {
+  std::int64_t expected = 1;
+  for (int d = 0; d < layout.shape.rank(); ++d) {
+    if (layout.shape[d] != 1 && layout.strides[static_cast<std::size_t>(d)] != expected) return false;
+    expected *= layout.shape[d];
+  }
+  return true;
+}
+
+void check_booleans(const Tensor& x) {
+  const auto bytes = x.bytes();
+  if (std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; })) {
+    refuse("an element of type bool is neither 0 nor 1");
+  }
+}
+
+/// A dense copy of elements that lie anyhow.
+Tensor copied(void* data, const Layout& layout, DType dtype) {
+  detail::Storage source(detail::cpu_device_impl(), data, 0);
+  const Tensor copy = detail::empty(layout.shape, dtype, detail::cpu_device_impl());
+  detail::strided_copy(layout.shape, {&source, 0, dtype, layout.strides}, detail::dense_operand(copy));
+  return copy;
+}
+
+template <class Managed>
+Tensor take(Managed* managed, const dl::Tensor& tensor, bool reverse) {
+  if (tensor.device.type != dl::kCpu && tensor.device.type != dl::kCudaHost && tensor.device.type != dl::kRocmHost) {
+    throw Unsupported(
+        fmt::format("from_dlpack: the memory is of a device (DLPack type {}, number {}); hand over a copy "
+                    "in host memory and move the tensor with device(x)",
+                    tensor.device.type, tensor.device.id));
+  }
+  const DType dtype = dtype_of_type(tensor.dtype);
+  const Layout layout = layout_of(tensor, dtype, reverse);
+  const bool is_empty = layout.shape.numel() == 0;
+  if (!is_empty && tensor.data == nullptr) refuse("there is no memory");
+  auto* const data = static_cast<std::byte*>(tensor.data) + (is_empty ? 0 : tensor.byte_offset);
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % dtype.size() == 0;
+  if (!is_aligned) refuse(fmt::format("the memory is not aligned to elements of {} bytes", dtype.size()));
+  if (is_empty || !is_dense(layout)) {
+    Tensor copy = copied(data, layout, dtype);
+    if (dtype == boolean) check_booleans(copy);
+    give_back<Managed>(managed);
+    return copy;
+  }
+  const auto bytes = static_cast<std::size_t>(layout.shape.numel()) * dtype.size();
+  const auto keep = [](void*) noexcept {};
+  auto* const storage = new detail::LentStorage(detail::cpu_device_impl(), data, bytes, keep, managed);
+  Tensor taken = detail::make_tensor(storage, 0, layout.shape, dtype);
+  if (dtype == boolean) check_booleans(taken);
+  storage->give_back = give_back<Managed>;  // from here on nothing throws
+  return taken;
+}
+
+}  // namespace
+
+dlpack::ManagedTensorVersioned* to_dlpack_versioned(const Tensor& x) {
+  auto* const managed = lend<dlpack::ManagedTensorVersioned>(x, "to_dlpack_versioned");
+  managed->major = dlpack::kMajorVersion;
+  managed->minor = dlpack::kMinorVersion;
+  managed->flags = dlpack::kReadOnly;
+  return managed;
+}
+
+dlpack::ManagedTensor* to_dlpack(const Tensor& x) { return lend<dlpack::ManagedTensor>(x, "to_dlpack"); }
+
+Tensor from_dlpack(dlpack::ManagedTensorVersioned* managed, const DlpackOptions& options) {
+  if (managed == nullptr) refuse("a null pointer was given");
+  if (managed->major != dlpack::kMajorVersion) {
+    refuse(fmt::format("DLPack {}.{} is not known, only {}.x", managed->major, managed->minor, dlpack::kMajorVersion));
+  }
+  return take(managed, managed->tensor, options.reverse);
+}
+
+Tensor from_dlpack(dlpack::ManagedTensor* managed, const DlpackOptions& options) {
+  if (managed == nullptr) refuse("a null pointer was given");
+  return take(managed, managed->tensor, options.reverse);
+}
+
+}  // namespace sluice::inline v0
