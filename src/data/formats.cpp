@@ -34,6 +34,10 @@ State read_safetensors(const std::string& path) {
 }
 
 void write_safetensors_file(const std::string& path, const TensorFile& file) {
+  if (path.ends_with(kIndexEnding)) {
+    throw ArgumentError(
+        fmt::format("save: {} is the name of an index; a model is written to one .safetensors file", path));
+  }
   std::map<std::string, std::string> metadata = file.metadata;
   metadata.emplace(kOrderKey, kOrder);
   for (const auto& [name, target] : file.aliases) metadata.emplace(std::string(kAliasPrefix) + name, target);

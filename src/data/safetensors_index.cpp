@@ -3,6 +3,7 @@
 //   {"metadata": {...}, "weight_map": {"layers.0.weight": "model-00001-of-00002.safetensors", ...}}
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -110,7 +111,7 @@ std::vector<std::shared_ptr<SafetensorsFile>> open_safetensors(const std::string
     if (files.contains(shard)) continue;
     if (!is_plain_name(shard)) {
       throw FileError(fmt::format("{}: \"{}\" is said to be in \"{}\"; a file in the folder of the index is expected",
-                                  where, name, shard.substr(0, 200)));
+                                  where, name, shard.substr(0, std::min<std::size_t>(200, shard.find('\0')))));
     }
     if (files.size() == kMaxFiles) throw FileError(fmt::format("{}: more than {} files", where, kMaxFiles));
     const auto shard_path = std::filesystem::path(path).parent_path() / shard;
