@@ -22,7 +22,7 @@ function(sluice_connect_backend_tests name)
     endif()
   endforeach()
   foreach(test plugin_map_test plugin_kernels_test plugin_index_test plugin_models_test plugin_cache_test
-               plugin_groups_test plugin_gemm_test kernel_races_test)
+               plugin_groups_test plugin_gemm_test kernel_races_test dlpack_test)
     if(TARGET ${test})
       add_dependencies(${test} sluice_backend_${name})
     endif()

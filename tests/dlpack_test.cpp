@@ -6,8 +6,9 @@
 #include <cstddef>
 
 #include "fake_device.hpp"
-#include "sluice/ops.hpp"
+#include "sluice/sluice.hpp"
 #include "src/core/tensor_rep.hpp"
+#include "tests/simulated_cuda.hpp"
 
 namespace sluice {
 namespace {
@@ -181,6 +182,33 @@ TEST(Dlpack, RefusesWhatItCannotTakeAndTheCallerKeepsIt) {
   tests::FakeDevice device;
   EXPECT_THROW(to_dlpack(detail::empty({2}, f32, &device)), Unsupported);
 }
+
+#ifdef SLUICE_TEST_SIMULATED_CUDA
+TEST(Dlpack, TakesOverMemoryOfADevice) {
+  setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..", 1);
+  tests::use_simulated_cuda();
+  if (!functional("CUDA")) GTEST_SKIP() << why("CUDA");
+  const Device device = get_device("CUDA");
+  const Tensor owner = device(from(std::vector<float>{1, 2, 3, 4, 5, 6}));  // stands for memory of another library
+  Foreign foreign;
+  foreign.managed.dl_tensor.device = {2, 0};
+  foreign.managed.dl_tensor.data = owner.rep()->storage->data;
+  EXPECT_THROW(from_dlpack(foreign.pointer()), Unsupported);  // in C order
+  EXPECT_EQ(foreign.deleted, 0);
+  {
+    Tensor x = from_dlpack(foreign.pointer(), {.reverse = true});
+    EXPECT_EQ(x.device(), device);
+    EXPECT_TRUE(equal(cpu(x), tensor({{1.0f, 4.0f}, {2.0f, 5.0f}, {3.0f, 6.0f}})));
+    const Tensor y = std::move(x) + 1.0f;
+    EXPECT_TRUE(equal(cpu(y), tensor({{2.0f, 5.0f}, {3.0f, 6.0f}, {4.0f, 7.0f}})));
+  }
+  EXPECT_EQ(foreign.deleted, 1);
+  EXPECT_EQ(cpu(owner).to_vector<float>(), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  foreign.managed.dl_tensor.data = foreign.values.data();  // host memory is none of the device
+  EXPECT_THROW(from_dlpack(foreign.pointer(), {.reverse = true}), DeviceError);
+  EXPECT_EQ(foreign.deleted, 1);
+}
+#endif
 
 }  // namespace
 }  // namespace sluice

@@ -71,10 +71,12 @@ SLUICE_API dlpack::ManagedTensorVersioned* to_dlpack_versioned(const Tensor& x);
 /// The same in the form before 1.0, which cannot say that the elements are not to be written: they are not.
 SLUICE_API dlpack::ManagedTensor* to_dlpack(const Tensor& x);
 
-/// Takes over a tensor of host memory, and its deleter, which is called when no tensor needs the memory any more.
-/// Without a copy where the first dimension is contiguous (any array of one dimension; with `reverse`, any in C order);
-/// else the elements are copied. Throws, and the caller keeps what it gave: TypeError for element types that there are
-/// none for, Unsupported for memory of a device, ArgumentError for what makes no sense.
+/// Takes over a tensor, and its deleter, which is called when no tensor needs the memory any more. Without a copy where
+/// the first dimension is contiguous (any array of one dimension; with `reverse`, any in C order); else the elements
+/// are copied, which works in host memory only. Memory of a CUDA or ROCm device is taken over where that backend is
+/// functional; what the other library has queued must have finished. Throws, and the caller keeps what it gave:
+/// TypeError for element types that there are none for, Unsupported or DeviceError for memory that cannot be reached,
+/// ArgumentError for what makes no sense.
 SLUICE_API Tensor from_dlpack(dlpack::ManagedTensorVersioned* managed, const DlpackOptions& options = {});
 SLUICE_API Tensor from_dlpack(dlpack::ManagedTensor* managed, const DlpackOptions& options = {});
 

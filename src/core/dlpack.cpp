@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
+#include "sluice/backends.hpp"
 #include "sluice/tape.hpp"
 #include "src/core/strided_copy.hpp"
+#include "src/device/borrowed_memory.hpp"
 
 namespace sluice::inline v0 {
 namespace {
@@ -120,29 +124,64 @@ bool is_dense(const Layout& layout) {
   return true;
 }
 
-void check_booleans(const Tensor& x) {
-  const auto bytes = x.bytes();
+void check_booleans(std::span<const std::byte> bytes) {
   if (std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; })) {
     refuse("an element of type bool is neither 0 nor 1");
   }
 }
 
 /// A dense copy of elements that lie anyhow.
-Tensor copied(void* data, const Layout& layout, DType dtype) {
-  detail::Storage source(detail::cpu_device_impl(), data, 0);
-  const Tensor copy = detail::empty(layout.shape, dtype, detail::cpu_device_impl());
+Tensor copied(const Device& device, std::byte* data, const Layout& layout, DType dtype) {
+  if (!device.impl()->is_host()) {
+    throw Unsupported(
+        fmt::format("from_dlpack: memory of {} is taken over only where its first dimension is contiguous; "
+                    "pass .reverse = true for an array in C order, or make it contiguous there",
+                    to_string(device)));
+  }
+  detail::Storage source(device.impl(), data, 0);
+  const Tensor copy = detail::empty(layout.shape, dtype, device.impl());
   detail::strided_copy(layout.shape, {&source, 0, dtype, layout.strides}, detail::dense_operand(copy));
+  if (dtype == boolean) check_booleans(copy.bytes());
   return copy;
+}
+
+/// The elements where they lie; from then on the tensor gives `managed` back.
+template <class Managed>
+Tensor borrowed(const Device& device, std::byte* data, const Layout& layout, DType dtype, Managed* managed) {
+  const auto bytes = static_cast<std::size_t>(layout.shape.numel()) * dtype.size();
+  auto rep = std::make_unique<detail::TensorRep>();
+  rep->dtype = dtype;
+  rep->offset = 0;
+  rep->shape = layout.shape;
+  if (device.impl()->is_host()) {
+    if (dtype == boolean) check_booleans({data, bytes});
+    rep->storage = new detail::LentStorage(device.impl(), data, bytes, give_back<Managed>, managed);
+  } else {
+    rep->storage = detail::borrow_memory(device.impl(), reinterpret_cast<std::uintptr_t>(data), bytes,
+                                         give_back<Managed>, managed);
+  }
+  return Tensor(rep.release());  // nothing throws between the loan and here
+}
+
+/// The device whose memory it is. Throws where there is no such device here.
+Device device_of_memory(const dl::Device& device) {
+  switch (device.type) {
+    case dl::kCpu:
+    case dl::kCudaHost:
+    case dl::kRocmHost: return cpu_device();
+    case dl::kCuda: return get_device("CUDA", device.id);
+    case dl::kRocm: return get_device("AMDGPU", device.id);
+    default: break;
+  }
+  throw Unsupported(
+      fmt::format("from_dlpack: memory of DLPack's device type {} cannot be taken over; hand over a copy in "
+                  "host memory and move the tensor with device(x)",
+                  device.type));
 }
 
 template <class Managed>
 Tensor take(Managed* managed, const dl::Tensor& tensor, bool reverse) {
-  if (tensor.device.type != dl::kCpu && tensor.device.type != dl::kCudaHost && tensor.device.type != dl::kRocmHost) {
-    throw Unsupported(
-        fmt::format("from_dlpack: the memory is of a device (DLPack type {}, number {}); hand over a copy "
-                    "in host memory and move the tensor with device(x)",
-                    tensor.device.type, tensor.device.id));
-  }
+  const Device device = device_of_memory(tensor.device);
   const DType dtype = dtype_of_type(tensor.dtype);
   const Layout layout = layout_of(tensor, dtype, reverse);
   const bool is_empty = layout.shape.numel() == 0;
@@ -150,19 +189,11 @@ Tensor take(Managed* managed, const dl::Tensor& tensor, bool reverse) {
   auto* const data = static_cast<std::byte*>(tensor.data) + (is_empty ? 0 : tensor.byte_offset);
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % dtype.size() == 0;
   if (!is_aligned) refuse(fmt::format("the memory is not aligned to elements of {} bytes", dtype.size()));
-  if (is_empty || !is_dense(layout)) {
-    Tensor copy = copied(data, layout, dtype);
-    if (dtype == boolean) check_booleans(copy);
-    give_back<Managed>(managed);
-    return copy;
-  }
-  const auto bytes = static_cast<std::size_t>(layout.shape.numel()) * dtype.size();
-  const auto keep = [](void*) noexcept {};
-  auto* const storage = new detail::LentStorage(detail::cpu_device_impl(), data, bytes, keep, managed);
-  Tensor taken = detail::make_tensor(storage, 0, layout.shape, dtype);
-  if (dtype == boolean) check_booleans(taken);
-  storage->give_back = give_back<Managed>;  // from here on nothing throws
-  return taken;
+  if (!is_empty && is_dense(layout)) return borrowed(device, data, layout, dtype, managed);
+  const Tensor copy =
+      is_empty ? detail::empty(layout.shape, dtype, device.impl()) : copied(device, data, layout, dtype);
+  give_back<Managed>(managed);
+  return copy;
 }
 
 }  // namespace

@@ -164,6 +164,19 @@ void PluginDevice::free(Storage* storage) noexcept {
   delete block;
 }
 
+void* PluginDevice::wrap(std::uint64_t address, std::size_t bytes) {
+  check_alive("wrap");
+  sluice_memory memory = 0;
+  check(submit(&sluice_backend::wrap, address, std::uint64_t{bytes}, &memory), "wrap");
+  return reinterpret_cast<void*>(memory);
+}
+
+void PluginDevice::unwrap(void* block) noexcept {
+  if (!is_alive()) return;
+  table_.call(&sluice_backend::sync, device_);
+  free_to_backend(block);
+}
+
 // ---- Copies.
 
 void PluginDevice::write(Storage& to, std::size_t offset, const void* from, std::size_t bytes) {

@@ -65,6 +65,11 @@ class PluginDevice final : public DeviceImpl {
   void product(const ProductCall& call) override;
   void uniform(const Operand& output, std::int64_t count, RandomKey key) override;
 
+  /// Memory that somebody else owns, as a block to put into a Storage.
+  void* wrap(std::uint64_t address, std::size_t bytes);
+  /// Waits for what uses the block and forgets it.
+  void unwrap(void* block) noexcept;
+
   KernelCache& kernels() { return kernels_; }
   /// The kernel `entry` of a text: from the kernels that are kept on disk (kernel_store.hpp), else compiled. Throws
   /// DeviceError with the compiler's log and the text around the place if it does not compile. Kernels live as long as
