@@ -57,7 +57,7 @@ SLUICE_API LoadReport load_model(const std::string& path, ModelRef model, const 
 SLUICE_API State state_of(ModelRef model);
 SLUICE_API LoadReport load_model_state(ModelRef model, const State& state, const LoadOptions& options);
 SLUICE_API LoadReport load_torch(const std::string& path, ModelRef model, const LoadOptions& options);
-/// The same without generators and settings, which `loadmodel` leaves as they are.
+/// From a tree without generators, which `loadmodel` leaves as they are.
 SLUICE_API void copy_model(ModelRef to, ModelRef from);
 
 /// Names are needed, and a tuple of references is a model as well.
@@ -100,8 +100,8 @@ LoadReport load_state(M& model, const State& state, const LoadOptions& options =
   return detail::load_model_state(detail::saved_ref(model), state, options);
 }
 
-/// Gives the tensors of `from` to `to`, whose fields have the same names, by the rules of `load_state`; generators and
-/// the numbers of optimisers stay. (Flux's loadmodel!)
+/// Gives the tensors of `from` to `to`, whose fields have the same names, by the rules of `load_state`; generators
+/// stay. (Flux's loadmodel!)
 template <class To, class From>
 void loadmodel(To& to, const From& from) {
   detail::copy_model(detail::saved_ref(to), detail::saved_ref(from));
@@ -117,8 +117,8 @@ LoadReport from_torch(const std::string& path, M& model, const LoadOptions& opti
   return detail::load_torch(path, detail::saved_ref(model), options);
 }
 
-/// What a checkpoint of any format holds: .safetensors (or the .index.json of one in several files), .npz, .npy, .bson,
-/// .jld2. `format` in place of the ending. Throws FileError.
+/// What a checkpoint of any format holds (docs/checkpoints.md lists them); of a .safetensors file in several parts, give
+/// the .safetensors.index.json. `format` in place of the ending. Throws FileError.
 SLUICE_API State read_state(const std::string& path, const std::string& format = {});
 /// Writes a tree; formats that know tensors only refuse one that holds anything else.
 SLUICE_API void write_state(const std::string& path, const State& state, const std::string& format = {});

@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <ostream>
-#include <set>
 
-#include "src/core/tensor_rep.hpp"
 #include "src/data/contents.hpp"
 #include "src/data/formats.hpp"
 #include "src/data/load_leaves.hpp"
@@ -49,7 +46,7 @@ void save_model(const std::string& path, ModelRef model, const SaveOptions& opti
     throw ArgumentError(
         fmt::format("save: {} keeps the names of the fields; prefix and rename cannot be", format.name));
   }
-  format.write_state(path, state_of(model));
+  format.write_state(path, on_host(state_of(model)));
 }
 
 LoadReport load_model(const std::string& path, ModelRef model, const LoadOptions& options) {
@@ -62,7 +59,7 @@ LoadReport load_model(const std::string& path, ModelRef model, const LoadOptions
 
 LoadReport load_model_state(ModelRef model, const State& state, const LoadOptions& options) {
   try {
-    Contents contents = Contents::of_state(state, "load_state");
+    Contents contents = Contents::of_state(state, "load_state", "the state");
     return load_leaves(contents, model, options);
   } catch (const FileError& error) {
     throw ArgumentError(error.what());

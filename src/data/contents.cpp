@@ -47,7 +47,7 @@ void Contents::add_file(const std::shared_ptr<SafetensorsFile>& file) {
 }
 
 Contents Contents::of_files(std::vector<std::shared_ptr<SafetensorsFile>> files, const std::string& origin) {
-  Contents contents(origin, false);
+  Contents contents(origin, "the file", false);
   for (const auto& file : files) contents.add_file(file);
   for (const auto& file : files) {
     for (const auto& [key, value] : file->header().metadata) {
@@ -88,8 +88,8 @@ void Contents::add_tree(const State& state, const std::string& path, std::map<co
   }
 }
 
-Contents Contents::of_state(const State& state, const std::string& origin) {
-  Contents contents(origin, true);
+Contents Contents::of_state(const State& state, const std::string& origin, const char* noun) {
+  Contents contents(origin, noun, true);
   std::map<const TensorRep*, std::size_t> known;
   contents.add_tree(state, "", known);
   return contents;

@@ -31,9 +31,11 @@ class Contents {
   /// model.safetensors".
   static Contents of_files(std::vector<std::shared_ptr<SafetensorsFile>> files, const std::string& origin);
   /// Tensors that are one handle in the tree are one item.
-  static Contents of_state(const State& state, const std::string& origin);
+  static Contents of_state(const State& state, const std::string& origin, const char* noun = "the file");
 
   const std::string& origin() const { return origin_; }
+  /// "the file", for messages.
+  const char* noun() const { return noun_; }
   /// Whether it is a State, which need not have random generators and may say that there is no bias.
   bool is_tree() const { return is_tree_; }
   const StoredItem* find(const std::string& name) const;
@@ -43,13 +45,15 @@ class Contents {
   Tensor read(const StoredItem& item, const Device& device);
 
  private:
-  Contents(std::string origin, bool is_tree) : origin_(std::move(origin)), is_tree_(is_tree) {}
+  Contents(std::string origin, const char* noun, bool is_tree)
+      : origin_(std::move(origin)), noun_(noun), is_tree_(is_tree) {}
   void add(StoredItem item);
   void add_alias(const std::string& name, const std::string& target);
   void add_tree(const State& state, const std::string& path, std::map<const TensorRep*, std::size_t>& known);
   void add_file(const std::shared_ptr<SafetensorsFile>& file);
 
   std::string origin_;
+  const char* noun_;
   bool is_tree_;
   std::vector<StoredItem> items_;
   std::map<std::string, std::size_t> names_;

@@ -126,7 +126,7 @@ State read_state(const std::string& path, const std::string& format) {
 
 void write_state(const std::string& path, const State& state, const std::string& wanted) {
   const detail::FileFormat& format = detail::format_of(path, wanted, "write_state");
-  if (format.write_state != nullptr) return format.write_state(path, state);
+  if (format.write_state != nullptr) return format.write_state(path, detail::on_host(state));
   detail::write_tensor_file(format, path, detail::tensor_file_of(state));
 }
 

@@ -29,7 +29,7 @@ struct FileFormat {
   State (*read)(const std::string& path);
   // Of the two at most one is there; none for a format that is only read.
   void (*write_tensors)(const std::string& path, const TensorFile& file);
-  void (*write_state)(const std::string& path, const State& state);
+  void (*write_state)(const std::string& path, const State& state);  ///< its tensors are on the CPU
 };
 
 /// The format that `wanted` names, else the one of the path's ending. Throws ArgumentError listing the known ones;
@@ -38,6 +38,8 @@ const FileFormat& format_of(const std::string& path, const std::string& wanted, 
 /// The same for a file that is there; throws FileError where it begins as another format does.
 const FileFormat& format_of_file(const std::string& path, const std::string& wanted, std::string_view operation);
 
+/// The tree with its tensors on the CPU, ties kept.
+State on_host(const State& state);
 /// The tensors of a tree. Throws ArgumentError naming what is no tensor.
 TensorFile tensor_file_of(const State& state);
 /// Throws ArgumentError where `format` cannot write.

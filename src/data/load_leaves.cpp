@@ -33,7 +33,7 @@ class Match {
     if (!faults_.empty()) throw_misfit(contents_.origin(), faults_, hint());
     std::vector<Tensor> values;
     for (std::size_t i = 0; i < leaves_.size(); ++i) values.push_back(value_of(i));
-    put_values(contents_.origin(), model_, leaves_, ties_, values);
+    put_values(contents_, model_, leaves_, ties_, values);
     return std::move(report_);
   }
 
@@ -61,8 +61,8 @@ class Match {
     const bool is_cast = options_.cast && leaf.value.dtype().is_floating() && item->dtype.is_floating();
     if (!(item->shape == leaf.value.shape()) || !(item->dtype == leaf.value.dtype() || is_cast) ||
         !item->unreadable.empty()) {
-      faults_.push_back(
-          fmt::format("\"{}\" is {} in the model, {} in the file", leaf.name, described(leaf.value), item->describe()));
+      faults_.push_back(fmt::format("\"{}\" is {} in the model, {} in {}", leaf.name, described(leaf.value),
+                                    item->describe(), contents_.noun()));
       can_cast_ = can_cast_ || (item->shape == leaf.value.shape() && item->dtype.is_floating());
       return;
     }
@@ -77,11 +77,10 @@ class Match {
     const bool is_same = leaf.value ? is_zero(leaf.value)
                                     : item.is_false || (!item.is_number && is_zero(contents_.read(item, Device())));
     if (is_same) return;
-    faults_.push_back(leaf.value
-                          ? fmt::format("\"{}\" is {} with values other than zero in the model, false in the file",
-                                        leaf.name, described(leaf.value))
-                          : fmt::format("\"{}\" is empty in the model, {} with values other than zero in the file",
-                                        leaf.name, item.describe()));
+    faults_.push_back(leaf.value ? fmt::format("\"{}\" is {} with values other than zero in the model, false in {}",
+                                               leaf.name, described(leaf.value), contents_.noun())
+                                 : fmt::format("\"{}\" is empty in the model, {} with values other than zero in {}",
+                                               leaf.name, item.describe(), contents_.noun()));
   }
 
   void missing(const ModelLeaf& leaf) {
@@ -163,23 +162,22 @@ void throw_misfit(const std::string& origin, const std::vector<std::string>& fau
       fmt::format("{} does not fit the model, which is unchanged: {}{}", origin, fmt::join(faults, "; "), hint));
 }
 
-void put_values(const std::string& origin, ModelRef model, const std::vector<ModelLeaf>& leaves, const Ties& ties,
+void put_values(const Contents& contents, ModelRef model, const std::vector<ModelLeaf>& leaves, const Ties& ties,
                 std::vector<Tensor>& values) {
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const std::size_t first = ties.of(i).front();
     if (first == i) continue;
     if (!same_bytes(values[first], values[i])) {
       throw FileError(
-          fmt::format("{}: \"{}\" and \"{}\" are one tensor in the model, but differ in the file; the "
-                      "model is unchanged",
-                      origin, leaves[first].name, leaves[i].name));
+          fmt::format("{}: \"{}\" and \"{}\" are one tensor in the model, but differ in {}; the model is unchanged",
+                      contents.origin(), leaves[first].name, leaves[i].name, contents.noun()));
     }
     values[i] = values[first];
   }
   try {
     write_leaves(model, leaves, values);
   } catch (const ArgumentError& error) {
-    throw FileError(fmt::format("{}: {}; the model is unchanged", origin, error.what()));
+    throw FileError(fmt::format("{}: {}; the model is unchanged", contents.origin(), error.what()));
   }
 }
 

@@ -22,7 +22,7 @@ Tensor as_place(const Tensor& value, const Tensor& place);
                                const std::string& hint = {});
 
 /// Ties the places that were tied, whose new values must be equal, and puts all in the model.
-void put_values(const std::string& origin, ModelRef model, const std::vector<ModelLeaf>& leaves, const Ties& ties,
+void put_values(const Contents& contents, ModelRef model, const std::vector<ModelLeaf>& leaves, const Ties& ties,
                 std::vector<Tensor>& values);
 
 }  // namespace sluice::detail

@@ -11,16 +11,14 @@ namespace {
 /// Builds the tree from the leaves up.
 class StateBuilder final : public LeafVisitor {
  public:
-  explicit StateBuilder(bool weights_only)
-      : LeafVisitor(Sharing::keep, Shown::everything), weights_only_(weights_only) {}
+  explicit StateBuilder(bool without_random)
+      : LeafVisitor(Sharing::keep, Shown::everything), without_random_(without_random) {}
 
   void tensor(Tensor& x) override { set_tensor(x); }
   void buffer(Buffer& x) override { set_tensor(x.get()); }
   void counter(Counter& x) override { generator_value(x.get()); }
   void generator(Generator& x) override { generator_value(x); }
-  void setting(double& x) override {
-    if (!weights_only_) set(x);
-  }
+  void setting(double& x) override { set(x); }
   void mode(Mode& x) override {
     if (x != Mode::automatic) set(x == Mode::train);
   }
@@ -69,15 +67,15 @@ class StateBuilder final : public LeafVisitor {
     if (x) set(detach(x));
   }
   void generator_value(const Generator& generator) {
-    if (!weights_only_) set(generator_tensor(generator));
+    if (!without_random_) set(generator_tensor(generator));
   }
 
-  bool weights_only_;
+  bool without_random_;
   std::vector<Open> open_;
 };
 
-State built(ModelRef model, bool weights_only) {
-  StateBuilder builder(weights_only);
+State built(ModelRef model, bool without_random) {
+  StateBuilder builder(without_random);
   model(builder);
   return std::move(builder.root);
 }
@@ -95,13 +93,35 @@ void check_tensors_only(const State& state, const std::string& path) {
   }
 }
 
+State moved(const State& state, std::map<const TensorRep*, Tensor>& known) {
+  if (state.is_tensor() && state.tensor()) {
+    Tensor& host = known[state.tensor().rep()];
+    if (!host) host = cpu_device()(state.tensor());
+    return State(host).set_type(state.type());
+  }
+  if (state.is_record()) {
+    State::Record members;
+    for (const auto& [name, child] : state.record()) members.emplace_back(name, moved(child, known));
+    return State(std::move(members)).set_type(state.type());
+  }
+  if (!state.is_list()) return state;
+  State::List list;
+  for (const State& child : state.list()) list.push_back(moved(child, known));
+  return State(std::move(list)).set_type(state.type());
+}
+
 }  // namespace
+
+State on_host(const State& state) {
+  std::map<const TensorRep*, Tensor> known;
+  return moved(state, known);
+}
 
 State state_of(ModelRef model) { return built(model, false); }
 
 void copy_model(ModelRef to, ModelRef from) {
   try {
-    Contents contents = Contents::of_state(built(from, true), "loadmodel");
+    Contents contents = Contents::of_state(built(from, true), "loadmodel", "the source");
     load_leaves(contents, to, {.cast = true});
   } catch (const FileError& error) {
     throw ArgumentError(error.what());

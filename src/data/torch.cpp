@@ -181,7 +181,7 @@ class TorchLoad {
     }
     find_unexpected();
     if (!faults_.empty()) throw_misfit(contents_.origin(), faults_);
-    put_values(contents_.origin(), model, leaves_, ties_, values_);
+    put_values(contents_, model, leaves_, ties_, values_);
     return std::move(report_);
   }
 

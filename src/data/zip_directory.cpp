@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kMost16 = 0xFFFF, kMost32 = 0xFFFFFFFF;
 constexpr std::uint64_t kEndSize = 22, kEntrySize = 46, kLocalSize = 30, kLocatorSize = 20, kEnd64Size = 56;
-constexpr std::uint64_t kMaxDirectory = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxDirectory = std::uint64_t{16} << 20;
 constexpr std::uint64_t kMaxRatio = 1032;  // what deflate can reach
 
 /// A little-endian number in text that is known to be long enough.

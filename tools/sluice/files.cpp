@@ -89,7 +89,8 @@ int inspect_file(const InspectOptions& options) {
 int convert_file(const ConvertOptions& options) {
   State state = read_state(options.from, options.from_format);
   Json left_out = Json::object();
-  if (!options.to.ends_with(".bson")) {
+  const bool keeps_all = options.to_format.empty() ? options.to.ends_with(".bson") : options.to_format == "bson";
+  if (!keeps_all) {
     for (const auto& [name, value] : inspect(options.from, options.from_format).values) left_out[name] = value;
   }
   if (!left_out.empty()) {
