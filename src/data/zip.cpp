@@ -27,7 +27,7 @@ std::uint32_t checksum_of(std::uint32_t before, std::span<const std::byte> bytes
 }
 
 void put(std::string& to, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i) & 0xFF);
+  for (; bytes > 0; --bytes, value >>= 8) to += static_cast<char>(value & 0xFF);
 }
 
 }  // namespace
