@@ -139,7 +139,7 @@ Tensor copied(const Device& device, std::byte* data, const Layout& layout, DType
                     to_string(device)));
   }
   detail::Storage source(device.impl(), data, 0);
-  const Tensor copy = detail::empty(layout.shape, dtype, device.impl());
+  Tensor copy = detail::empty(layout.shape, dtype, device.impl());
   detail::strided_copy(layout.shape, {&source, 0, dtype, layout.strides}, detail::dense_operand(copy));
   if (dtype == boolean) check_booleans(copy.bytes());
   return copy;
@@ -190,8 +190,7 @@ Tensor take(Managed* managed, const dl::Tensor& tensor, bool reverse) {
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % dtype.size() == 0;
   if (!is_aligned) refuse(fmt::format("the memory is not aligned to elements of {} bytes", dtype.size()));
   if (!is_empty && is_dense(layout)) return borrowed(device, data, layout, dtype, managed);
-  const Tensor copy =
-      is_empty ? detail::empty(layout.shape, dtype, device.impl()) : copied(device, data, layout, dtype);
+  Tensor copy = is_empty ? detail::empty(layout.shape, dtype, device.impl()) : copied(device, data, layout, dtype);
   give_back<Managed>(managed);
   return copy;
 }

@@ -46,7 +46,7 @@ void Contents::add_file(const std::shared_ptr<SafetensorsFile>& file) {
   }
 }
 
-Contents Contents::of_files(std::vector<std::shared_ptr<SafetensorsFile>> files, const std::string& origin) {
+Contents Contents::of_files(const std::vector<std::shared_ptr<SafetensorsFile>>& files, const std::string& origin) {
   Contents contents(origin, "the file", false);
   for (const auto& file : files) contents.add_file(file);
   for (const auto& file : files) {
@@ -67,7 +67,7 @@ void Contents::add_tree(const State& state, const std::string& path, std::map<co
   } else if (state.is_list()) {
     for (std::size_t i = 0; i < state.list().size(); ++i) add_tree(state.list()[i], below(std::to_string(i)), known);
   } else if (state.is_tensor() && state.tensor()) {
-    const Tensor tensor = state.tensor();
+    const Tensor& tensor = state.tensor();
     const std::string name = path.empty() ? "tensor" : path;
     const auto [first, fresh] = known.try_emplace(tensor.rep(), items_.size());
     if (!fresh) {

@@ -129,6 +129,7 @@ std::vector<std::shared_ptr<SafetensorsFile>> open_safetensors(const std::string
     throw FileError(fmt::format("{}: \"{}\" is not in {}, where the index has it", where, name, shard));
   }
   std::vector<std::shared_ptr<SafetensorsFile>> list;
+  list.reserve(files.size());
   for (auto& [name, file] : files) list.push_back(std::move(file));
   return list;
 }

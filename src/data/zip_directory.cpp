@@ -105,6 +105,7 @@ void locate(const StoredFile& file, ZipEntry& entry, std::uint64_t offset, std::
 
 void check_disjoint(const StoredFile& file, const std::vector<ZipEntry>& entries) {
   std::vector<const ZipEntry*> sorted;
+  sorted.reserve(entries.size());
   for (const ZipEntry& entry : entries) sorted.push_back(&entry);
   std::sort(sorted.begin(), sorted.end(), [](const ZipEntry* a, const ZipEntry* b) { return a->begin < b->begin; });
   for (std::size_t i = 1; i < sorted.size(); ++i) {
