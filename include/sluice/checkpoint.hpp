@@ -117,8 +117,8 @@ LoadReport from_torch(const std::string& path, M& model, const LoadOptions& opti
   return detail::load_torch(path, detail::saved_ref(model), options);
 }
 
-/// What a checkpoint of any format holds (docs/checkpoints.md lists them); of a .safetensors file in several parts, give
-/// the .safetensors.index.json. `format` in place of the ending. Throws FileError.
+/// What a checkpoint of any format holds (docs/checkpoints.md lists them); of a .safetensors file in several parts,
+/// give the .safetensors.index.json. `format` in place of the ending. Throws FileError.
 SLUICE_API State read_state(const std::string& path, const std::string& format = {});
 /// Writes a tree; formats that know tensors only refuse one that holds anything else.
 SLUICE_API void write_state(const std::string& path, const State& state, const std::string& format = {});
