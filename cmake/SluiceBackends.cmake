@@ -24,7 +24,8 @@ function(sluice_connect_backend_tests name)
   endforeach()
   foreach(test plugin_map_test plugin_kernels_test plugin_index_test plugin_models_test plugin_cache_test
                plugin_groups_test plugin_gemm_test kernel_races_test streams_training_test streams_components_test
-               device_moves_test device_loader_test doctor_test interop_test metal_device_test)
+               device_moves_test device_loader_test doctor_test interop_test dlpack_test
+               metal_device_test)
     if(TARGET ${test})
       add_dependencies(${test} sluice_backend_${name})
     endif()

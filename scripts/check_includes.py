@@ -26,7 +26,7 @@ ORDER = [
     ["memory"],
     ["random"],
     ["tensor"],
-    ["tape"],
+    ["tape", "interop", "dlpack"],
     ["op_table"],
     ["expr"],
     ["ops"],
@@ -37,7 +37,7 @@ ORDER = [
     ["functions", "losses"],
     ["layers", "layers_conv", "layers_seq"],
     ["optimisers"],
-    ["observations", "splits", "loader", "onehot", "readers", "data", "state", "checkpoint", "interop", "dlpack"],
+    ["observations", "splits", "loader", "onehot", "readers", "data", "npy", "state", "checkpoint"],
     ["train"],
     ["sluice"],
 ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the benchmarks that were built in the given folder: the micro benchmarks, moves, OpenCL, then the table against
+# Runs the benchmarks that were built in the given folder: the micro benchmarks, moves, OpenCL, checkpoints, then the table against
 # libtorch, which gets the other arguments.
 set -euo pipefail
 folder=$1
@@ -12,6 +12,9 @@ if [ -x "$folder/device_moves" ]; then
 fi
 if [ -x "$folder/opencl_overhead" ]; then
   "$folder/opencl_overhead"
+fi
+if [ -x "$folder/checkpoint_speed" ]; then
+  "$folder/checkpoint_speed" "$folder"
 fi
 if [ -x "$folder/compare_libtorch" ]; then
   "$folder/compare_libtorch" "$@"

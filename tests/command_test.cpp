@@ -20,7 +20,7 @@ TEST_F(Command, SaysItsVersion) {
 TEST_F(Command, TeachesEachCommand) {
   const Ended whole = run({"--help"});
   EXPECT_EQ(whole.code, 0);
-  for (const char* command : {"devices", "doctor", "backend", "conformance"}) {
+  for (const char* command : {"devices", "doctor", "backend", "conformance", "inspect", "convert"}) {
     EXPECT_TRUE(contains(whole.out, command));
     const Ended ended = run({command, "--help"});
     EXPECT_EQ(ended.code, 0);
@@ -36,7 +36,9 @@ TEST_F(Command, TeachesEachCommand) {
 TEST_F(Command, RefusesWhatMakesNoSense) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{}, "`sluice --help`"},
-      {{"doctr"}, "there is no command doctr; there are devices, doctor, backend and conformance"},
+      {{"doctr"},
+       "there is no command doctr; there are devices, doctor, backend, conformance, inspect and "
+       "convert"},
       {{"--nonsense"}, "`sluice --help`"},
       {{"devices", "--wrong"}, "`sluice devices --help`"},
       {{"devices", "extra"}, "`sluice devices --help`"},

@@ -29,6 +29,14 @@ TEST(Interop, HostMemoryIsATensorWithoutACopy) {
   EXPECT_EQ(released, 1);
 }
 
+TEST(Interop, TheMemoryIsNeverWritten) {
+  std::vector<float> numbers = {1, 2, 3};
+  Tensor x = wrap_memory(cpu_device(), address_of(numbers.data()), {3}, f32);
+  const Tensor y = std::move(x) * 2 + 1;  // a tensor that nobody else holds may be overwritten, but not this one
+  EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{3, 5, 7}));
+  EXPECT_EQ(numbers, (std::vector<float>{1, 2, 3}));
+}
+
 TEST(Interop, TheLastHandleGivesTheMemoryBack) {
   std::array<double, 2> numbers = {1, 2};
   int released = 0;

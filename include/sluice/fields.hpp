@@ -14,6 +14,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -230,6 +231,29 @@ constexpr auto describe_of() {
   }
 }
 
+/// What T says of its names in PyTorch, or null.
+template <class T>
+constexpr TorchRules torch_rules_of() {
+  if constexpr (requires {
+                  { T::torch_rules() } -> std::same_as<std::span<const TorchRule>>;
+                }) {
+    return &T::torch_rules;
+  } else {
+    return nullptr;
+  }
+}
+
+/// What a field without tensors holds, where it is a number or text.
+template <class T>
+KeptValue kept_value(const T& value) {
+  if constexpr (std::is_same_v<T, bool>) return value;
+  else if constexpr (std::is_integral_v<T>) return static_cast<std::int64_t>(value);
+  else if constexpr (std::is_floating_point_v<T>) return static_cast<double>(value);
+  else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>)
+    return std::string_view(value);
+  else return {};
+}
+
 /// By type: under UBSan g++ does not compare a function's address in a constant expression.
 template <class T>
 constexpr bool is_described() {
@@ -315,9 +339,17 @@ void visit_part(T& value, std::string_view name, std::int64_t index, LeafVisitor
     visit_shared<names>(value, name, index, visitor);
   } else if constexpr (kKind == FieldKind::erased) {
     value.sluice_visit(visitor, name, index);
-  } else if constexpr (kKind != FieldKind::kept || is_described<T>()) {
+  } else if constexpr (kKind == FieldKind::kept && !is_described<T>()) {
+    if (!visitor.sees_everything()) return;
+    visitor.push({name, index, type_name<T>(), &value});
+    if constexpr (std::is_same_v<T, Generator>) visitor.generator(value);
+    else visitor.kept(kept_value(value));
+    visitor.pop();
+  } else {
     constexpr bool kSequence = kKind == FieldKind::list || kKind == FieldKind::tuple || kKind == FieldKind::dictionary;
-    visitor.push({name, index, kSequence ? std::string_view{} : type_name<T>(), &value, describe_of<T>(), kSequence});
+    constexpr bool kContainer = requires { typename T::SluiceContainer; };
+    visitor.push({name, index, kSequence ? std::string_view{} : type_name<T>(), &value, describe_of<T>(), kSequence,
+                  kContainer, torch_rules_of<T>()});
     if constexpr (kKind == FieldKind::tensor) visitor.tensor(value);
     else if constexpr (kKind == FieldKind::buffer) visitor.buffer(value);
     else if constexpr (kKind == FieldKind::counter) visitor.counter(value);

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "sluice/expr.hpp"
@@ -63,11 +65,33 @@ struct Target {
   bool only_narrow = false;  ///< convert f64 to `dtype` and nothing else, as `gpu` does
 };
 
+/// How a layer's field is called and laid out in PyTorch. A layer that differs says so in a static member function
+///
+///   static std::span<const TorchRule> torch_rules() {
+///     static const TorchRule rules[] = {{"weight", {"weight"}, transposed}, {"", {"num_batches_tracked"}}};
+///     return rules;
+///   }
+///
+/// A field without a rule has its own name, and its sizes in reverse order.
+struct TorchRule {
+  /// Gets the tensors called `names`, with their sizes reversed as `read_tensors` gives them, and the shape of the
+  /// field.
+  using Convert = Tensor (*)(std::span<const Tensor> stored, const Shape& wanted);
+
+  std::string_view field;               ///< empty: `names` are there in PyTorch only, and ignored
+  std::vector<std::string_view> names;  ///< below the name of the layer
+  Convert convert = nullptr;            ///< null: the one tensor as it is
+};
+
 }  // namespace sluice::inline v0
 
 namespace sluice::detail {
 
 using Describe = std::string (*)(const void* object);
+using TorchRules = std::span<const TorchRule> (*)();
+
+/// A field that is a number, text, or neither (monostate).
+using KeptValue = std::variant<std::monostate, bool, std::int64_t, double, std::string_view>;
 
 /// Where a traversal is: one field or element.
 struct Part {
@@ -77,6 +101,8 @@ struct Part {
   const void* object = nullptr;
   Describe describe = nullptr;  ///< null where the value has no line of its own
   bool sequence = false;        ///< std::vector, array, tuple, pair or map
+  bool container = false;       ///< Chain or Sequential
+  TorchRules torch_rules = nullptr;
 };
 
 /// Is shown the leaves of a model by `visit`.
@@ -85,8 +111,11 @@ class SLUICE_API LeafVisitor {
   /// A visitor that writes to a copy of a model clones what its shared pointers point at, so that the original is not
   /// written.
   enum class Sharing : std::uint8_t { keep, clone };
+  /// Whether it is shown the fields that are no tensors as well: generators, settings and what is kept.
+  enum class Shown : std::uint8_t { tensors, everything };
 
-  explicit LeafVisitor(Sharing sharing = Sharing::keep) : sharing_(sharing) {}
+  explicit LeafVisitor(Sharing sharing = Sharing::keep, Shown shown = Shown::tensors)
+      : sharing_(sharing), shown_(shown) {}
   virtual ~LeafVisitor();
 
   virtual void tensor(Tensor& x);
@@ -94,6 +123,11 @@ class SLUICE_API LeafVisitor {
   virtual void counter(Counter& x);
   virtual void mode(Mode& x);
   virtual void target(Target& x);
+  virtual void generator(Generator& x);
+  /// A number that is saved and loaded with the tensors, such as a learning rate.
+  virtual void setting(double& x);
+  /// Any other field without tensors, only to be seen.
+  virtual void kept(const KeptValue& x);
   /// Before and after each part, leaves included.
   virtual void enter(const Part& part);
   virtual void leave();
@@ -105,6 +139,7 @@ class SLUICE_API LeafVisitor {
   void push(const Part& part);
   void pop();
   bool clones() const { return sharing_ == Sharing::clone; }
+  bool sees_everything() const { return shown_ == Shown::everything; }
   std::shared_ptr<void> shared(const void* address, const void* type) const;
   void remember(const void* address, const void* type, std::shared_ptr<void> value);
 
@@ -122,6 +157,7 @@ class SLUICE_API LeafVisitor {
   const Part& part(std::size_t depth) const { return depth < kUsualDepth ? first_[depth] : rest_[depth - kUsualDepth]; }
 
   Sharing sharing_;
+  Shown shown_;
   std::size_t depth_ = 0;
   std::array<Part, kUsualDepth> first_;
   std::vector<Part> rest_;

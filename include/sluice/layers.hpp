@@ -45,6 +45,7 @@ struct SLUICE_API Dense {
 
   Tensor operator()(const Tensor& x) const;
   std::string describe() const;
+  static std::span<const TorchRule> torch_rules();  ///< the weight is transposed
   SLUICE_FIELDS(weight, bias, activation)
 };
 

@@ -309,6 +309,8 @@ class SLUICE_API Rule {
   bool has(std::string_view field) const;
   /// The rule with every number of that name changed. Throws ArgumentError if they make no sense.
   Rule with(std::string_view field, double value) const;
+  /// The rule with other numbers: those of each rule of a chain in the order of `fields`. Throws as `with` does.
+  Rule with(const std::vector<std::vector<double>>& numbers) const;
   /// Whether both are copies of one object.
   bool same(const Rule& other) const { return stages_ == other.stages_; }
 
@@ -351,7 +353,7 @@ struct OptimiserLeaf {
 };
 
 /// From the parameters of a model to what the rule keeps for them. A value: `device(state)` moves it, and it is saved
-/// like a model, under the paths of the parameters.
+/// like a model, under the paths of the parameters: tensors, step counts, the numbers of the rule and what is frozen.
 class SLUICE_API OptimiserState {
  public:
   OptimiserState() = default;

@@ -42,5 +42,8 @@ class SLUICE_API Generator {
 SLUICE_API void seed(std::uint64_t value);
 /// The next key of the generator of the process; any thread may call it.
 SLUICE_API RandomKey next_random_key();
+/// The generator of the process as it stands, to be saved with a model and to go on from later.
+SLUICE_API Generator random_state();
+SLUICE_API void set_random_state(const Generator& generator);
 
 }  // namespace sluice::inline v0

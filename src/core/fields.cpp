@@ -25,6 +25,9 @@ void LeafVisitor::buffer(Buffer&) {}
 void LeafVisitor::counter(Counter&) {}
 void LeafVisitor::mode(Mode&) {}
 void LeafVisitor::target(Target&) {}
+void LeafVisitor::generator(Generator&) {}
+void LeafVisitor::setting(double&) {}
+void LeafVisitor::kept(const KeptValue&) {}
 void LeafVisitor::enter(const Part&) {}
 void LeafVisitor::leave() {}
 

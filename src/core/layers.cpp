@@ -60,6 +60,13 @@ Dense::Dense(Tensor weight_, Tensor bias_, Activation activation_)
   }
 }
 
+std::span<const TorchRule> Dense::torch_rules() {
+  // Its weight is (out, in) row by row: (in, out) here.
+  static const TorchRule rules[] = {
+      {"weight", {"weight"}, [](std::span<const Tensor> stored, const Shape&) { return transpose(stored[0]); }}};
+  return rules;
+}
+
 Tensor Dense::operator()(const Tensor& input) const {
   if (!weight) throw ArgumentError("Dense: the layer has no weight; make it with Dense(in, out)");
   const Shape& shape = input.shape();

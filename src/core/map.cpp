@@ -57,7 +57,7 @@ bool reusable(const Tensor& x, const Shape& shape, DType dtype) {
   if (!x) return false;
   const TensorRep& rep = *x.rep();
   return rep.refs.load(std::memory_order_acquire) == 1 && rep.storage->refs.load(std::memory_order_acquire) == 1 &&
-         rep.offset == 0 && rep.dtype.size() == dtype.size() && rep.shape == shape;
+         !rep.storage->lent && rep.offset == 0 && rep.dtype.size() == dtype.size() && rep.shape == shape;
 }
 
 /// Mask of the inputs that are outputs as they are: they are read when other outputs have been written.

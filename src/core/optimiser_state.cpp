@@ -79,6 +79,66 @@ void adjust_leaves(const std::vector<OptimiserLeaf*>& leaves, std::string_view f
   for (const auto& [leaf, at] : assign) leaf->rule = changed[at].second;
 }
 
+/// A field or element of what is being visited.
+Part part_of(std::string_view name, std::int64_t index, const void* object) {
+  return {.name = name, .index = index, .type = {}, .object = object};
+}
+
+/// Rules by the numbers they were given, so that leaves that share a rule go on sharing it.
+class ChangedRules {
+ public:
+  Rule changed(const Rule& rule, const std::vector<std::vector<double>>& numbers) {
+    for (const Change& each : changes_) {
+      if (each.before.same(rule) && each.numbers == numbers) return each.after;
+    }
+    changes_.push_back({rule, numbers, rule.with(numbers)});
+    return changes_.back().after;
+  }
+
+ private:
+  struct Change {
+    Rule before;
+    std::vector<std::vector<double>> numbers;
+    Rule after;
+  };
+  std::vector<Change> changes_;
+};
+
+/// Shows the numbers of a rule as "rule.0.eta", 0 being its place in a chain. Returns what they are then.
+std::vector<std::vector<double>> visit_numbers(const Rule& rule, LeafVisitor& visitor) {
+  std::vector<std::vector<double>> numbers;
+  visitor.push(part_of("rule", 2, &rule));
+  for (const Rule::Stage& stage : rule.stages()) {
+    visitor.push(part_of({}, static_cast<std::int64_t>(numbers.size()), stage.rule.get()));
+    numbers.emplace_back();
+    // The table wants a mutable rule; its numbers are only read.
+    for (const auto& [name, value] : stage.table->fields(const_cast<void*>(stage.rule.get()))) {
+      double number = *value;
+      visitor.push(part_of(name, static_cast<std::int64_t>(numbers.back().size()), value));
+      visitor.setting(number);
+      visitor.pop();
+      numbers.back().push_back(number);
+    }
+    visitor.pop();
+  }
+  visitor.pop();
+  return numbers;
+}
+
+/// Shows whether a leaf is frozen as a number.
+void visit_frozen(OptimiserLeaf& leaf, LeafVisitor& visitor) {
+  double frozen = leaf.frozen ? 1 : 0;
+  visitor.push(part_of("frozen", 3, &leaf.frozen));
+  visitor.setting(frozen);
+  visitor.pop();
+  if ((frozen != 0) != leaf.frozen) leaf.frozen = frozen != 0;
+}
+
+std::vector<std::vector<double>> numbers_of(const Rule& rule) {
+  LeafVisitor nobody;
+  return visit_numbers(rule, nobody);
+}
+
 void set_frozen(const std::vector<OptimiserLeaf*>& leaves, bool frozen) {
   for (OptimiserLeaf* leaf : leaves) leaf->frozen = frozen;
 }
@@ -114,10 +174,16 @@ const OptimiserLeaf& OptimiserState::at(std::string_view path) const {
 void OptimiserState::sluice_visit(detail::LeafVisitor& visitor, std::string_view name, std::int64_t index) {
   visitor.push({name, index, "OptimiserState", this, nullptr, false});
   std::int64_t number = 0;
+  detail::ChangedRules rules;
   for (OptimiserLeaf& leaf : leaves_) {
     visitor.push({leaf.paths.front(), number++, "OptimiserLeaf", &leaf, nullptr, false});
     detail::visit_part<detail::Names::required>(leaf.tensors, "tensors", 0, visitor);
     detail::visit_part<detail::Names::required>(leaf.steps, "steps", 1, visitor);
+    if (visitor.sees_everything()) {
+      const auto numbers = detail::visit_numbers(leaf.rule, visitor);
+      if (numbers != detail::numbers_of(leaf.rule)) leaf.rule = rules.changed(leaf.rule, numbers);
+      detail::visit_frozen(leaf, visitor);
+    }
     visitor.pop();
   }
   visitor.pop();

@@ -168,6 +168,23 @@ Rule Rule::with(std::string_view field, double value) const {
   return rule;
 }
 
+Rule Rule::with(const std::vector<std::vector<double>>& numbers) const {
+  std::vector<Stage> stages(*stages_);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const std::shared_ptr<void> copy = stages[i].table->copy(stages[i].rule.get());
+    const auto fields = stages[i].table->fields(copy.get());
+    if (numbers.size() != stages.size() || numbers[i].size() != fields.size()) {
+      throw ArgumentError("Rule: as many numbers are needed as the rule has");
+    }
+    for (std::size_t k = 0; k < fields.size(); ++k) *fields[k].value = numbers[i][k];
+    stages[i].rule = copy;
+    check_stage(stages[i]);
+  }
+  Rule rule = *this;
+  rule.stages_ = std::make_shared<std::vector<Stage>>(std::move(stages));
+  return rule;
+}
+
 std::ostream& operator<<(std::ostream& out, const Rule& rule) {
   const bool chain = rule.stages().size() != 1;
   if (chain) out << "OptimiserChain(";

@@ -33,10 +33,18 @@ std::array<std::uint32_t, 4> philox(RandomKey key, std::uint64_t block) {
   return {word[0][0], word[1][0], word[2][0], word[3][0]};
 }
 
-void seed(std::uint64_t value) {
+void seed(std::uint64_t value) { set_random_state(Generator(value)); }
+
+Generator random_state() {
   ProcessGenerator& shared = process_generator();
   const std::lock_guard lock(shared.mutex);
-  shared.generator = Generator(value);
+  return shared.generator;
+}
+
+void set_random_state(const Generator& generator) {
+  ProcessGenerator& shared = process_generator();
+  const std::lock_guard lock(shared.mutex);
+  shared.generator = generator;
 }
 
 RandomKey next_random_key() {

@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "sluice/model.hpp"
 #include "src/core/atomic_file.hpp"
 #include "src/core/tensor_rep.hpp"
+#include "src/data/write_elements.hpp"
+#include "src/device/thread_pool.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -20,6 +20,7 @@ static_assert(std::endian::native == std::endian::little, "the files are little-
 
 constexpr std::uint64_t kMaxHeader = 100'000'000;
 constexpr std::size_t kPiece = std::size_t{16} << 20;
+constexpr std::int64_t kGrain = std::int64_t{4} << 20;  // bytes that are worth a thread
 
 /// Throws ArgumentError unless the names can be names in a file.
 void check_names(const std::vector<NamedTensor>& tensors) {
@@ -65,69 +66,66 @@ std::string header_of(const std::vector<NamedTensor>& tensors, const std::map<st
   return text;
 }
 
-void write_elements(AtomicFile& file, const Tensor& tensor) {
-  const std::size_t bytes = static_cast<std::size_t>(tensor.numel()) * tensor.dtype().size();
-  DeviceImpl* const device = device_of_rep(tensor);
-  if (device->is_host() || bytes == 0) {
-    if (bytes > 0) file.write(tensor.bytes());
-    return;
-  }
-  const std::size_t start = static_cast<std::size_t>(tensor.rep()->offset) * tensor.dtype().size();
-  std::vector<std::byte> piece(std::min(bytes, kPiece));
-  for (std::size_t done = 0; done < bytes; done += piece.size()) {
-    piece.resize(std::min(piece.size(), bytes - done));
-    device->read(*tensor.rep()->storage, start + done, piece.data(), piece.size());
-    file.write(piece);
-  }
-}
-
 /// Any other byte would be undefined as a bool.
-void check_booleans(std::span<const std::byte> bytes, const StoredTensor& stored, const std::string& path) {
+void check_booleans(std::span<const std::byte> bytes, const StoredTensor& stored, const std::string& file) {
   const auto wrong = std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
   if (wrong == bytes.end()) return;
-  throw FileError(fmt::format("{}: tensor \"{}\" is BOOL, but its byte {} is {}", path, stored.name,
+  throw FileError(fmt::format("{}: tensor \"{}\" is BOOL, but its byte {} is {}", file, stored.name,
                               wrong - bytes.begin(), std::to_integer<int>(*wrong)));
 }
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) throw FileError("load: there is no file " + path);
-  if (!std::filesystem::is_regular_file(status)) throw FileError("load: " + path + " is not an ordinary file");
-  const std::uint64_t size = std::filesystem::file_size(path, error);
-  file_.open(path, std::ios::binary);
-  if (error || !file_) throw FileError(fmt::format("load: {} cannot be opened: {}", path, std::strerror(errno)));
-  const std::string name = "load: " + path;
-  std::array<char, 8> bytes{};
-  if (size < bytes.size() || !file_.read(bytes.data(), bytes.size())) {
-    throw FileError(fmt::format("{}: has {} bytes; a safetensors file begins with 8 of a length", name, size));
+SafetensorsFile::SafetensorsFile(const std::string& path, const std::string& operation) : file_(path, operation) {
+  std::uint64_t length = 0;
+  if (file_.size() < sizeof length) {
+    throw FileError(
+        fmt::format("{}: has {} bytes; a safetensors file begins with 8 of a length", name(), file_.size()));
   }
-  const auto length = std::bit_cast<std::uint64_t>(bytes);
-  if (length > kMaxHeader || length > size - bytes.size()) {
+  file_.read(0, std::as_writable_bytes(std::span(&length, 1)), "the length of the header");
+  const std::uint64_t left = file_.size() - sizeof length;
+  if (length > kMaxHeader || length > left) {
     throw FileError(
         fmt::format("{}: byte 0: a header of {} bytes; the file has {} left and at most {} are allowed (is "
                     "this a safetensors file?)",
-                    name, length, size - bytes.size(), kMaxHeader));
+                    name(), length, left, kMaxHeader));
   }
   std::string text(static_cast<std::size_t>(length), '\0');
-  if (!file_.read(text.data(), static_cast<std::streamsize>(length))) throw FileError(name + ": reading failed");
-  data_start_ = bytes.size() + length;
-  header_ = parse_safetensors_header(text, size - data_start_, name);
+  file_.read(sizeof length, std::as_writable_bytes(std::span(text)), "the header");
+  data_start_ = sizeof length + length;
+  header_ = parse_safetensors_header(text, file_.size() - data_start_, name());
 }
 
-Tensor SafetensorsFile::read(const StoredTensor& stored) {
-  Tensor tensor = empty(stored.shape, stored.dtype, cpu_device_impl());
-  const auto bytes = static_cast<std::size_t>(stored.end - stored.begin);
-  if (bytes == 0) return tensor;
-  auto* const elements = dense_operand(tensor).host();
-  file_.seekg(static_cast<std::streamoff>(data_start_ + stored.begin));
-  if (!file_.read(reinterpret_cast<char*>(elements), static_cast<std::streamsize>(bytes))) {
-    throw FileError(fmt::format("load: {}: reading tensor \"{}\" failed; the file has changed", path_, stored.name));
+void SafetensorsFile::read_piece(const StoredTensor& stored, std::uint64_t begin, std::span<std::byte> to) const {
+  file_.read(data_start_ + stored.begin + begin, to, "tensor \"" + stored.name + "\"");
+}
+
+Tensor SafetensorsFile::read(const StoredTensor& stored, const Device& device) const {
+  if (!stored.is_readable) {
+    throw FileError(
+        fmt::format("{}: tensor \"{}\": element type \"{}\" of the data at offset {} cannot be read; convert it to "
+                    "F32, F16 or BF16",
+                    name(), stored.name, stored.type, stored.begin));
   }
-  if (stored.dtype == boolean) check_booleans({elements, bytes}, stored, "load: " + path_);
-  return tensor;
+  const auto bytes = static_cast<std::size_t>(stored.end - stored.begin);
+  // Integers go by way of the host, where their range is found.
+  if (!device.impl()->is_host() && stored.dtype.is_floating() && bytes > 0) {
+    Tensor tensor = empty(stored.shape, stored.dtype, device.impl());
+    std::vector<std::byte> piece(std::min(bytes, kPiece));
+    for (std::size_t done = 0; done < bytes; done += piece.size()) {
+      piece.resize(std::min(piece.size(), bytes - done));
+      read_piece(stored, done, piece);
+      device.impl()->write(*tensor.rep()->storage, done, piece.data(), piece.size());
+    }
+    return tensor;
+  }
+  Tensor tensor = empty(stored.shape, stored.dtype, cpu_device_impl());
+  std::byte* const elements = dense_operand(tensor).host();
+  parallel_for(static_cast<std::int64_t>(bytes), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    read_piece(stored, static_cast<std::uint64_t>(begin), {elements + begin, elements + end});
+  });
+  if (stored.dtype == boolean) check_booleans({elements, bytes}, stored, name());
+  return device(tensor);
 }
 
 void write_safetensors(const std::string& path, std::vector<NamedTensor> tensors,

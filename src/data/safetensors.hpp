@@ -6,18 +6,25 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "sluice/tensor.hpp"
+#include "src/data/stored_file.hpp"
 
 namespace sluice::detail {
 
+// What the metadata say: how elements lie, and that a name is another one's tensor.
+inline constexpr std::string_view kOrderKey = "sluice.order";
+inline constexpr std::string_view kOrder = "column-major";
+inline constexpr std::string_view kAliasPrefix = "sluice.alias.";
+
 /// A tensor in a file. `begin` and `end` count from the start of the data.
 struct StoredTensor {
-  std::string name;
+  std::string name, type;   ///< type: "F32"
+  bool is_readable = true;  ///< false: the type is one of the format, but there is none for it here
   DType dtype;
   Shape shape;
   std::uint64_t begin = 0, end = 0;
@@ -37,17 +44,24 @@ SafetensorsHeader parse_safetensors_header(const std::string& text, std::uint64_
 /// A file whose header has been checked.
 class SafetensorsFile {
  public:
-  explicit SafetensorsFile(const std::string& path);
+  explicit SafetensorsFile(const std::string& path, const std::string& operation = "load");
 
   const SafetensorsHeader& header() const { return header_; }
-  Tensor read(const StoredTensor& stored);
+  const std::string& name() const { return file_.name(); }
+  /// The elements, read into memory of the device; at most a few pieces of them are anywhere else.
+  Tensor read(const StoredTensor& stored, const Device& device = Device()) const;
+  /// Bytes `begin` ... of a tensor.
+  void read_piece(const StoredTensor& stored, std::uint64_t begin, std::span<std::byte> to) const;
 
  private:
-  std::string path_;
-  std::ifstream file_;
+  StoredFile file_;
   std::uint64_t data_start_ = 0;
   SafetensorsHeader header_;
 };
+
+/// The files of a checkpoint: one, or those that an index "model.safetensors.index.json" names, which lie beside it.
+std::vector<std::shared_ptr<SafetensorsFile>> open_safetensors(const std::string& path, const std::string& operation);
+inline constexpr std::string_view kIndexEnding = ".safetensors.index.json";
 
 struct NamedTensor {
   std::string name;

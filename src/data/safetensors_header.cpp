@@ -22,6 +22,14 @@ struct TypeName {
 constexpr TypeName kTypes[] = {{"F64", f64}, {"F32", f32}, {"F16", f16}, {"BF16", bf16}, {"I64", i64},
                                {"I32", i32}, {"I16", i16}, {"I8", i8},   {"U8", u8},     {"BOOL", boolean}};
 
+/// Types of the format that there is none for here.
+struct ForeignType {
+  std::string_view name;
+  std::uint64_t bits;
+};
+constexpr ForeignType kForeign[] = {{"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E8M0", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6},
+                                    {"F4", 4},      {"U16", 16},    {"U32", 32},    {"U64", 64},    {"C64", 64}};
+
 /// What the header says of one tensor.
 struct Entry {
   std::string name, dtype;
@@ -173,9 +181,18 @@ std::optional<DType> dtype_named(std::string_view name) {
   return std::nullopt;
 }
 
-/// Bytes of a tensor; nothing if their number, or that of the elements, goes beyond 2^62.
-std::optional<std::uint64_t> bytes_of(const Entry& entry, DType dtype) {
-  std::uint64_t product = dtype.size();
+/// Bits of an element; 0 for a type that is not known.
+std::uint64_t bits_of(std::string_view type) {
+  if (const std::optional<DType> dtype = dtype_named(type)) return 8 * dtype->size();
+  for (const ForeignType& each : kForeign) {
+    if (each.name == type) return each.bits;
+  }
+  return 0;
+}
+
+/// Bytes of a tensor; nothing if their number, or that of the elements, goes beyond 2^59, or is not whole.
+std::optional<std::uint64_t> bytes_of(const Entry& entry, std::uint64_t bits) {
+  std::uint64_t product = bits;
   bool is_empty = false;
   for (const std::uint64_t size : entry.shape) {
     is_empty = is_empty || size == 0;
@@ -183,7 +200,8 @@ std::optional<std::uint64_t> bytes_of(const Entry& entry, DType dtype) {
     if (product > (std::uint64_t{1} << 62) / factor) return std::nullopt;
     product *= factor;
   }
-  return is_empty ? 0 : product;
+  if (is_empty) return 0;
+  return product % 8 == 0 ? std::optional(product / 8) : std::nullopt;
 }
 
 StoredTensor checked(Entry& entry, std::uint64_t expected_begin, std::uint64_t data_size, const std::string& file) {
@@ -197,19 +215,26 @@ StoredTensor checked(Entry& entry, std::uint64_t expected_begin, std::uint64_t d
     fail(fmt::format("data_offsets [{}, {}] {}; the tensor before ends at {}", begin, end,
                      begin < expected_begin ? "overlap another tensor" : "leave a gap", expected_begin));
   }
-  const std::optional<DType> dtype = dtype_named(entry.dtype);
-  if (!dtype) {
+  const std::uint64_t bits = bits_of(entry.dtype);
+  if (bits == 0) {
     std::string known;
     for (const TypeName& type : kTypes) known += (known.empty() ? "" : " ") + std::string(type.name);
     fail(fmt::format("element type \"{}\" of the data at offset {} cannot be read; known are {}", entry.dtype, begin,
                      known));
   }
-  const std::optional<std::uint64_t> bytes = bytes_of(entry, *dtype);
+  const std::optional<std::uint64_t> bytes = bytes_of(entry, bits);
   const std::string sizes = fmt::format("shape [{}] of {}", fmt::join(entry.shape, ", "), entry.dtype);
-  if (!bytes) fail(sizes + " has too many elements");
+  if (!bytes) fail(sizes + " has too many elements, or no whole number of bytes");
   if (*bytes != end - begin) fail(fmt::format("{} takes {} bytes, data_offsets give {}", sizes, *bytes, end - begin));
   const std::vector<std::int64_t> reversed(entry.shape.rbegin(), entry.shape.rend());
-  return {std::move(entry.name), *dtype, Shape(reversed), begin, end};
+  const std::optional<DType> dtype = dtype_named(entry.dtype);
+  return {std::move(entry.name),
+          std::move(entry.dtype),
+          dtype.has_value(),
+          dtype.value_or(f32),
+          Shape(reversed),
+          begin,
+          end};
 }
 
 }  // namespace

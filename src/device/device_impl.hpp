@@ -35,6 +35,7 @@ struct IntegerRange {
 struct Storage {
   Storage(DeviceImpl* device_, void* data_, std::size_t bytes_) : device(device_), data(data_), bytes(bytes_) {}
   std::atomic<std::uint32_t> refs{1};
+  bool lent = false;  ///< memory of somebody else, never written here
   DeviceImpl* device;
   void* data;  ///< host pointer on the CPU, the plug-in's handle elsewhere
   std::size_t bytes;

@@ -95,6 +95,7 @@ Storage* allocate_host(DeviceImpl* device, std::size_t bytes) {
 
 Storage* wrap_host(DeviceImpl* device, void* memory, std::size_t bytes, std::function<void()> release) {
   auto* const block = new WrappedBlock{{Storage(device, memory, bytes), nullptr, nullptr}, std::move(release)};
+  block->header.storage.lent = true;
   return &block->header.storage;
 }
 

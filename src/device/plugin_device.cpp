@@ -171,6 +171,7 @@ Storage* PluginDevice::wrap(std::uint64_t address, std::size_t bytes, std::funct
   sluice_memory memory = 0;
   check(submit(&sluice_backend::wrap, address, std::uint64_t{bytes}, &memory), "wrap_memory");
   auto* const block = new Block{Storage(this, reinterpret_cast<void*>(memory), bytes), nullptr, std::move(release)};
+  block->storage.lent = true;
   return &block->storage;
 }
 

@@ -42,4 +42,21 @@ struct ConformanceOptions {
 /// not there.
 int check_conformance(const ConformanceOptions& options);
 
+struct InspectOptions {
+  std::string path;
+  std::string format;  ///< empty: what the ending says
+  bool json = false;
+  bool finite = false;  ///< NaN and infinity are a finding
+};
+/// What a checkpoint holds. Throws FileError, ArgumentError.
+int inspect_file(const InspectOptions& options);
+
+struct ConvertOptions {
+  std::string from, to;
+  std::string from_format, to_format;  ///< empty: what the ending says
+  bool json = false;
+};
+/// Writes the tensors of one checkpoint as another format. Throws FileError, ArgumentError.
+int convert_file(const ConvertOptions& options);
+
 }  // namespace sluice::command

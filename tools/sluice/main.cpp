@@ -1,5 +1,5 @@
-// The `sluice` command: what devices there are, why one cannot be used, which backend is wished for, and whether a
-// device computes what it should.
+// The `sluice` command: what devices there are, why one cannot be used, which backend is wished for, whether a device
+// computes what it should, and what is in a file.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
@@ -71,6 +71,29 @@ constexpr const char* kConformanceFooter =
     "  sluice conformance --device OpenCL:0\n"
     "  sluice conformance --device CPU --only softmax --json | jq '.findings'\n";
 
+constexpr const char* kInspectFooter =
+    "Formats: .safetensors (also .safetensors.index.json, for a checkpoint in several files), .npz, .npy,\n"
+    "and .bson and .jld2 of Flux. Control\n"
+    "characters in names are escaped. Shapes are as the library reads them: of a safetensors file in reverse order.\n"
+    "Exit codes: 0; 1 if the file cannot be read, or with --finite if a tensor has NaN or infinity.\n"
+    "JSON: {\"format\", \"tensors\": [{\"name\", \"type\", \"shape\", \"bytes\", \"nan\", \"infinity\"}],\n"
+    "\"values\": {path: text} of what is no tensor, \"metadata\": {...}, \"elements\", \"bytes\", \"nan\", "
+    "\"infinity\"}.\n"
+    "Examples:\n"
+    "  sluice inspect model.safetensors\n"
+    "  sluice inspect model.npz --json | jq -r '.tensors[].name'\n"
+    "  sluice inspect run.safetensors --finite || echo diverged\n";
+
+constexpr const char* kConvertFooter =
+    "The tensors of FROM under the same names in TO; what is no tensor is named on standard error and left out where "
+    "TO\n"
+    "keeps tensors only. TO appears whole or not at all.\n"
+    "Exit codes: 0; 1 if a file cannot be read or written; 2 if a format is not known.\n"
+    "JSON: {\"tensors\": how many were written, \"left_out\": {path: text}}.\n"
+    "Examples:\n"
+    "  sluice convert model.npz model.safetensors\n"
+    "  sluice convert pytorch_model.safetensors.index.json whole.safetensors\n";
+
 /// The name that was perhaps meant.
 std::string hint_for(const std::string& name) {
   for (const std::string_view known : supported_devices()) {
@@ -85,6 +108,8 @@ struct Request {
   DevicesOptions devices;
   BackendOptions backend;
   ConformanceOptions conformance;
+  InspectOptions inspect;
+  ConvertOptions convert;
   bool doctor_json = false;
 };
 
@@ -96,6 +121,23 @@ void describe_conformance(CLI::App& app, ConformanceOptions& options) {
   conformance->add_option("--only", options.only, "Check these kernels alone: map, reduce, softmax, ...");
   conformance->add_flag("--json", options.json, "Print JSON");
   conformance->footer(kConformanceFooter);
+}
+
+void describe_files(CLI::App& app, InspectOptions& look, ConvertOptions& change) {
+  CLI::App* const inspect = app.add_subcommand("inspect", "List what a checkpoint holds");
+  inspect->add_option("FILE", look.path, "The checkpoint")->required();
+  inspect->add_option("--format", look.format, "What it is read as, whatever its ending");
+  inspect->add_flag("--finite", look.finite, "Exit with 1 if a tensor has NaN or infinity");
+  inspect->add_flag("--json", look.json, "Print JSON");
+  inspect->footer(kInspectFooter);
+
+  CLI::App* const convert = app.add_subcommand("convert", "Write the tensors of a checkpoint in another format");
+  convert->add_option("FROM", change.from, "The checkpoint")->required();
+  convert->add_option("TO", change.to, "The new file; its ending names the format")->required();
+  convert->add_option("--from-format", change.from_format, "What FROM is read as, whatever its ending");
+  convert->add_option("--to-format", change.to_format, "What TO is written as, whatever its ending");
+  convert->add_flag("--json", change.json, "Print JSON");
+  convert->footer(kConvertFooter);
 }
 
 void describe(CLI::App& app, Request& request) {
@@ -120,6 +162,7 @@ void describe(CLI::App& app, Request& request) {
   backend->add_flag("--json", request.backend.json, "Print JSON");
   backend->footer(kBackendFooter);
   describe_conformance(app, request.conformance);
+  describe_files(app, request.inspect, request.convert);
 }
 
 int refuse(const CLI::App& app, const CLI::ParseError& error, const char* first_word) {
@@ -127,7 +170,9 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, const char* first_
   const std::string where = chosen.empty() ? "sluice" : "sluice " + chosen.front()->get_name();
   std::string text = error.what();
   if (chosen.empty() && first_word != nullptr && *first_word != '-') {
-    text = std::string("there is no command ") + first_word + "; there are devices, doctor, backend and conformance";
+    text = std::string("there is no command ") + first_word +
+           "; there are devices, doctor, backend, conformance, inspect and "
+           "convert";
   }
   std::fprintf(stderr, "sluice: %s\n`%s --help` shows what can be asked.\n", text.c_str(), where.c_str());
   return kUsage;
@@ -146,6 +191,8 @@ int run(int count, char** words) {
     if (app.got_subcommand("devices")) return show_devices(request.devices);
     if (app.got_subcommand("doctor")) return diagnose(request.doctor_json);
     if (app.got_subcommand("conformance")) return check_conformance(request.conformance);
+    if (app.got_subcommand("inspect")) return inspect_file(request.inspect);
+    if (app.got_subcommand("convert")) return convert_file(request.convert);
     return use_backend(request.backend);
   } catch (const ArgumentError& error) {
     const std::string hint = app.got_subcommand("backend") ? hint_for(request.backend.name.value_or("")) : "";

@@ -17,6 +17,17 @@ void write_out(const std::string& text) {
   throw FileError(std::string("standard output cannot be written: ") + std::strerror(errno));
 }
 
+/// Bytes of the character at the start of `text`, 0 if it is not UTF-8.
+std::size_t character(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  const std::size_t length = first < 0x80 ? 1 : first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if ((first >= 0x80 && first < 0xC2) || first > 0xF4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
+  }
+  return length;
+}
+
 /// Characters, not bytes.
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(
@@ -43,6 +54,31 @@ std::string memory_text(std::uint64_t bytes) {
   std::snprintf(text.data(), text.size(), "%.1f %s", static_cast<double>(bytes) / (is_small ? 0x1p20 : 0x1p30),
                 is_small ? "MiB" : "GiB");
   return text.data();
+}
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t length = character(text);
+    const auto first = static_cast<unsigned char>(text[0]);
+    // The second set of control characters is U+0080 to U+009F; U+202A and its like turn the direction of a line.
+    const bool is_control = first < 0x20 || first == 0x7F ||
+                            (first == 0xC2 && length == 2 && static_cast<unsigned char>(text[1]) < 0xA0) ||
+                            text.starts_with("\u202A") || text.starts_with("\u202B") || text.starts_with("\u202D") ||
+                            text.starts_with("\u202E") || text.starts_with("\u2066") || text.starts_with("\u2067") ||
+                            text.starts_with("\u2068");
+    if (length > 0 && !is_control) {
+      if (first == '\\') result += '\\';
+      result += text.substr(0, length);
+      text.remove_prefix(length);
+      continue;
+    }
+    std::array<char, 8> code{};
+    std::snprintf(code.data(), code.size(), "\\x%02x", first);
+    result += first == '\n' ? "\\n" : first == '\t' ? "\\t" : code.data();
+    text.remove_prefix(1);
+  }
+  return result;
 }
 
 std::string yes_no(bool value) { return value ? "yes" : "no"; }

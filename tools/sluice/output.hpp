@@ -22,6 +22,8 @@ void print(const Json& value);
 /// "80.0 GiB", "-" for 0.
 std::string memory_text(std::uint64_t bytes);
 std::string yes_no(bool value);
+/// Text of a file as one line: control characters, backslashes and what is not UTF-8 as \n, \\, \x1b.
+std::string escaped(std::string_view text);
 /// The text, or null if it is empty.
 Json text_or_null(const std::string& text);
 std::string lower(std::string_view text);

@@ -1,0 +1,140 @@
+#include "src/data/formats.hpp"
+
+#include <fmt/format.h>
+
+#include "sluice/checkpoint.hpp"
+#include "src/data/bson.hpp"
+#include "src/data/jld2.hpp"
+#include "src/data/npy.hpp"
+#include "src/data/stored_file.hpp"
+
+namespace sluice::detail {
+namespace {
+
+constexpr std::size_t kHead = 16;  // bytes that tell formats apart
+
+State read_safetensors(const std::string& path) {
+  State::Record members;
+  std::map<std::string, Tensor> known;
+  std::vector<std::pair<std::string, std::string>> aliases;
+  for (const auto& file : open_safetensors(path, "read_state")) {
+    for (const StoredTensor& stored : file->header().tensors) {
+      members.emplace_back(stored.name, known[stored.name] = file->read(stored));
+    }
+    for (const auto& [key, target] : file->header().metadata) {
+      if (key.starts_with(kAliasPrefix)) aliases.emplace_back(key.substr(kAliasPrefix.size()), target);
+    }
+  }
+  for (const auto& [name, target] : aliases) {
+    if (!known.contains(target) || known.contains(name)) {
+      throw FileError(fmt::format("read_state: {}: the metadata say that \"{}\" is \"{}\", which makes no sense", path,
+                                  name, target));
+    }
+    members.emplace_back(name, known[target]);
+  }
+  return State(std::move(members));
+}
+
+void write_safetensors_file(const std::string& path, const TensorFile& file) {
+  if (path.ends_with(kIndexEnding)) {
+    throw ArgumentError(
+        fmt::format("save: {} is the name of an index; a model is written to one .safetensors file", path));
+  }
+  std::map<std::string, std::string> metadata = file.metadata;
+  metadata.emplace(kOrderKey, kOrder);
+  for (const auto& [name, target] : file.aliases) metadata.emplace(std::string(kAliasPrefix) + name, target);
+  write_safetensors(path, file.tensors, metadata);
+}
+
+constexpr std::string_view kSafetensors[] = {".safetensors", kIndexEnding};
+constexpr std::string_view kNpz[] = {".npz"};
+constexpr std::string_view kNpy[] = {".npy"};
+constexpr std::string_view kBson[] = {".bson"};
+constexpr std::string_view kJld2[] = {".jld2"};
+
+constexpr FileFormat kFormats[] = {
+    {"safetensors", kSafetensors, nullptr, read_safetensors, write_safetensors_file, nullptr},
+    {"npz", kNpz, [](std::string_view head) { return head.starts_with("PK\3\4") || head.starts_with("PK\5\6"); },
+     read_npz_state, write_npz_file, nullptr},
+    {"npy", kNpy, [](std::string_view head) { return head.starts_with("\x93NUMPY"); }, read_npy_state, write_npy_file,
+     nullptr},
+    {"bson", kBson, nullptr, read_bson_state, nullptr, write_bson_state},
+    {"jld2", kJld2, [](std::string_view head) { return head.starts_with("HDF5-based Julia"); }, read_jld2_state,
+     nullptr, nullptr},
+};
+
+constexpr std::string_view kPickles[] = {".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle"};
+
+/// Why a pickle is not read, and what to do.
+void refuse_pickles(const std::string& path, std::string_view operation) {
+  for (const std::string_view ending : kPickles) {
+    if (!path.ends_with(ending)) continue;
+    throw ArgumentError(
+        fmt::format("{0}: {1} has the ending of a Python pickle, which runs code when it is opened, so it is never "
+                    "read; convert it once in Python: import torch; from safetensors.torch import save_file; "
+                    "save_file(torch.load(\"{1}\", map_location=\"cpu\", weights_only=True), \"model.safetensors\")",
+                    operation, path));
+  }
+}
+
+std::string known_formats(bool endings) {
+  std::string text;
+  for (const FileFormat& format : kFormats) {
+    text += text.empty() ? "" : ", ";
+    text += endings ? format.endings.front() : format.name;
+  }
+  return text;
+}
+
+}  // namespace
+
+const FileFormat& format_of(const std::string& path, const std::string& wanted, std::string_view operation) {
+  for (const FileFormat& format : kFormats) {
+    if (wanted == format.name) return format;
+    for (const std::string_view ending : format.endings) {
+      if (wanted.empty() && path.ends_with(ending)) return format;
+    }
+  }
+  if (!wanted.empty()) {
+    throw ArgumentError(
+        fmt::format("{}: there is no format \"{}\"; there are {}", operation, wanted, known_formats(false)));
+  }
+  refuse_pickles(path, operation);
+  throw ArgumentError(fmt::format("{}: \"{}\" does not say its format; end the name in one of {}, or name the format",
+                                  operation, path, known_formats(true)));
+}
+
+const FileFormat& format_of_file(const std::string& path, const std::string& wanted, std::string_view operation) {
+  const FileFormat& format = format_of(path, wanted, operation);
+  const std::string head = StoredFile(path, std::string(operation)).head(kHead);
+  if (format.begins != nullptr && format.begins(head)) return format;
+  for (const FileFormat& other : kFormats) {
+    if (&other == &format || other.begins == nullptr || !other.begins(head)) continue;
+    throw FileError(fmt::format("{}: {} is to be read as {}, but begins as {}; rename it, or name that format",
+                                operation, path, format.name, other.name));
+  }
+  return format;  // whose reader says what is wrong with it
+}
+
+void write_tensor_file(const FileFormat& format, const std::string& path, const TensorFile& file) {
+  if (format.write_tensors == nullptr) {
+    throw ArgumentError(fmt::format("save: the format {} can only be read; use safetensors", format.name));
+  }
+  format.write_tensors(path, file);
+}
+
+}  // namespace sluice::detail
+
+namespace sluice::inline v0 {
+
+State read_state(const std::string& path, const std::string& format) {
+  return detail::format_of_file(path, format, "read_state").read(path);
+}
+
+void write_state(const std::string& path, const State& state, const std::string& wanted) {
+  const detail::FileFormat& format = detail::format_of(path, wanted, "write_state");
+  if (format.write_state != nullptr) return format.write_state(path, detail::on_host(state));
+  detail::write_tensor_file(format, path, detail::tensor_file_of(state));
+}
+
+}  // namespace sluice::inline v0

@@ -1,0 +1,145 @@
+// A model as a State, and one model's tensors in another.
+#include <algorithm>
+
+#include "sluice/checkpoint.hpp"
+#include "src/data/formats.hpp"
+#include "src/data/load_leaves.hpp"
+
+namespace sluice::detail {
+namespace {
+
+/// Builds the tree from the leaves up.
+class StateBuilder final : public LeafVisitor {
+ public:
+  explicit StateBuilder(bool without_random)
+      : LeafVisitor(Sharing::keep, Shown::everything), without_random_(without_random) {}
+
+  void tensor(Tensor& x) override { set_tensor(x); }
+  void buffer(Buffer& x) override { set_tensor(x.get()); }
+  void counter(Counter& x) override { generator_value(x.get()); }
+  void generator(Generator& x) override { generator_value(x); }
+  void setting(double& x) override { set(x); }
+  void mode(Mode& x) override {
+    if (x != Mode::automatic) set(x == Mode::train);
+  }
+  void kept(const KeptValue& x) override {
+    if (const auto* flag = std::get_if<bool>(&x)) set(*flag);
+    else if (const auto* integer = std::get_if<std::int64_t>(&x)) set(*integer);
+    else if (const auto* real = std::get_if<double>(&x)) set(*real);
+    else if (const auto* text = std::get_if<std::string_view>(&x)) set(std::string(*text));
+  }
+
+  void enter(const Part& part) override {
+    open_.push_back({std::string(part.name), part.index, part.sequence, {}, {}, {}});
+  }
+
+  void leave() override {
+    Open part = std::move(open_.back());
+    open_.pop_back();
+    State node = std::move(part.leaf);
+    if (!part.members.empty()) node = State(std::move(part.members));
+    else if (part.sequence || !part.elements.empty()) node = State(std::move(part.elements));
+    if (open_.empty()) root = std::move(node);
+    else open_.back().add(part, std::move(node));
+  }
+
+  State root;
+
+ private:
+  struct Open {
+    std::string name;
+    std::int64_t index;
+    bool sequence;
+    State leaf;
+    State::Record members;
+    State::List elements;
+
+    /// A child without a name goes to its place; nothing stands at places that were passed over.
+    void add(const Open& child, State node) {
+      if (!child.name.empty()) return members.emplace_back(child.name, std::move(node)), void();
+      elements.resize(std::max(elements.size(), static_cast<std::size_t>(child.index) + 1));
+      elements[static_cast<std::size_t>(child.index)] = std::move(node);
+    }
+  };
+
+  void set(State value) { open_.back().leaf = std::move(value); }
+  void set_tensor(const Tensor& x) {
+    if (x) set(detach(x));
+  }
+  void generator_value(const Generator& generator) {
+    if (!without_random_) set(generator_tensor(generator));
+  }
+
+  bool without_random_;
+  std::vector<Open> open_;
+};
+
+State built(ModelRef model, bool without_random) {
+  StateBuilder builder(without_random);
+  model(builder);
+  return std::move(builder.root);
+}
+
+/// Finds what is no tensor.
+void check_tensors_only(const State& state, const std::string& path) {
+  const auto below = [&](const std::string& name) { return path.empty() ? name : path + "." + name; };
+  if (state.is_record()) {
+    for (const auto& [name, child] : state.record()) check_tensors_only(child, below(name));
+  } else if (state.is_list()) {
+    for (std::size_t i = 0; i < state.size(); ++i) check_tensors_only(state.list()[i], below(std::to_string(i)));
+  } else if (!state.is_tensor() && !state.is_nothing()) {
+    throw ArgumentError("write_state: \"" + path + "\" is " + state.describe() +
+                        "; this format keeps tensors only. Give it those of a part, state.at(\"...\"), or write .bson");
+  }
+}
+
+State moved(const State& state, std::map<const TensorRep*, Tensor>& known) {
+  if (state.is_tensor() && state.tensor()) {
+    Tensor& host = known[state.tensor().rep()];
+    if (!host) host = cpu_device()(state.tensor());
+    return State(host).set_type(state.type());
+  }
+  if (state.is_record()) {
+    State::Record members;
+    for (const auto& [name, child] : state.record()) members.emplace_back(name, moved(child, known));
+    return State(std::move(members)).set_type(state.type());
+  }
+  if (!state.is_list()) return state;
+  State::List list;
+  for (const State& child : state.list()) list.push_back(moved(child, known));
+  return State(std::move(list)).set_type(state.type());
+}
+
+}  // namespace
+
+State on_host(const State& state) {
+  std::map<const TensorRep*, Tensor> known;
+  return moved(state, known);
+}
+
+State state_of(ModelRef model) { return built(model, false); }
+
+void copy_model(ModelRef to, ModelRef from) {
+  try {
+    Contents contents = Contents::of_state(built(from, true), "loadmodel", "the source");
+    load_leaves(contents, to, {.cast = true});
+  } catch (const FileError& error) {
+    throw ArgumentError(error.what());
+  }
+}
+
+TensorFile tensor_file_of(const State& state) {
+  check_tensors_only(state, "");
+  TensorFile file;
+  std::map<const TensorRep*, std::string> first;
+  for (const auto& [name, tensor] : named_tensors(state)) {
+    if (!tensor) continue;
+    const std::string named = name.empty() ? "tensor" : name;
+    const auto [known, fresh] = first.try_emplace(tensor.rep(), named);
+    if (fresh) file.tensors.push_back({named, tensor});
+    else file.aliases.emplace(named, known->second);
+  }
+  return file;
+}
+
+}  // namespace sluice::detail

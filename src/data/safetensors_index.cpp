@@ -1,0 +1,137 @@
+// A checkpoint in several safetensors files: "model.safetensors.index.json" says which file has which tensor.
+//
+//   {"metadata": {...}, "weight_map": {"layers.0.weight": "model-00001-of-00002.safetensors", ...}}
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "src/data/safetensors.hpp"
+
+namespace sluice::detail {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kMaxIndex = 100'000'000;
+constexpr std::size_t kMaxDepth = 64;
+constexpr std::size_t kMaxFiles = 10'000;
+
+/// Takes the events of a parse; what is not the weight map is passed over.
+class IndexEvents final : public nlohmann::json_sax<Json> {
+ public:
+  explicit IndexEvents(const std::string& file) : file_(file) {}
+
+  bool null() override { return other("null"); }
+  bool boolean(bool) override { return other("a boolean"); }
+  bool number_integer(std::int64_t) override { return other("a number"); }
+  bool number_unsigned(std::uint64_t) override { return other("a number"); }
+  bool number_float(double, const std::string&) override { return other("a number"); }
+  bool binary(Json::binary_t&) override { return other("binary data"); }
+  bool string(std::string& value) override {
+    if (!in_map_) return other("text");
+    if (!weights.emplace(key_, std::move(value)).second)
+      fail(fmt::format("\"{}\" is there twice", key_.substr(0, 200)));
+    return true;
+  }
+  bool start_object(std::size_t) override {
+    if (in_map_) return other("an object");
+    if (depth_ == 1 && key_ == "weight_map") in_map_ = has_map = true;
+    return open();
+  }
+  bool key(std::string& name) override {
+    if (in_map_ || depth_ == 1) key_ = std::move(name);
+    return true;
+  }
+  bool end_object() override {
+    in_map_ = false;
+    --depth_;
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    other("a list");
+    return open();
+  }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
+    fail(fmt::format("byte {}: this is not JSON in UTF-8", position));
+  }
+
+  std::map<std::string, std::string> weights;
+  bool has_map = false;
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const { throw FileError(file_ + ": " + message); }
+  bool other(const char* what) const {
+    if (in_map_) fail(fmt::format("weight_map has {} for \"{}\"; expected a file name", what, key_.substr(0, 200)));
+    if (depth_ == 0) fail(fmt::format("the index is {}; expected an object", what));
+    return true;
+  }
+  bool open() {
+    if (++depth_ > kMaxDepth) fail(fmt::format("the index has more than {} levels", kMaxDepth));
+    return true;
+  }
+
+  const std::string& file_;
+  std::string key_;
+  std::size_t depth_ = 0;
+  bool in_map_ = false;
+};
+
+/// A name that cannot lead out of the folder.
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos && name != "." &&
+         name != "..";
+}
+
+std::map<std::string, std::string> read_index(const std::string& path, const std::string& operation) {
+  const StoredFile file(path, operation);
+  if (file.size() > kMaxIndex) throw FileError(fmt::format("{}: an index of {} bytes", file.name(), file.size()));
+  const std::string text = file.head(static_cast<std::size_t>(file.size()));
+  IndexEvents events(file.name());
+  Json::sax_parse(text, &events);
+  if (!events.has_map) throw FileError(file.name() + ": the index has no \"weight_map\"");
+  return std::move(events.weights);
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<SafetensorsFile>> open_safetensors(const std::string& path, const std::string& operation) {
+  if (!path.ends_with(kIndexEnding)) return {std::make_shared<SafetensorsFile>(path, operation)};
+  const std::map<std::string, std::string> weights = read_index(path, operation);
+  const std::string where = operation + ": " + path;
+  std::map<std::string, std::shared_ptr<SafetensorsFile>> files;
+  std::set<std::pair<std::string, std::string>> present;
+  for (const auto& [name, shard] : weights) {
+    if (files.contains(shard)) continue;
+    if (!is_plain_name(shard)) {
+      throw FileError(fmt::format("{}: \"{}\" is said to be in \"{}\"; a file in the folder of the index is expected",
+                                  where, name, shard.substr(0, std::min<std::size_t>(200, shard.find('\0')))));
+    }
+    if (files.size() == kMaxFiles) throw FileError(fmt::format("{}: more than {} files", where, kMaxFiles));
+    const auto shard_path = std::filesystem::path(path).parent_path() / shard;
+    const auto& file = files[shard] = std::make_shared<SafetensorsFile>(shard_path.string(), operation);
+    for (const StoredTensor& stored : file->header().tensors) {
+      present.emplace(stored.name, shard);
+      const auto listed = weights.find(stored.name);
+      if (listed != weights.end() && listed->second == shard) continue;
+      throw FileError(
+          fmt::format("{}: {} has a tensor \"{}\" that the index does not list there", where, shard, stored.name));
+    }
+  }
+  for (const auto& [name, shard] : weights) {
+    if (present.contains({name, shard})) continue;
+    throw FileError(fmt::format("{}: \"{}\" is not in {}, where the index has it", where, name, shard));
+  }
+  std::vector<std::shared_ptr<SafetensorsFile>> list;
+  list.reserve(files.size());
+  for (auto& [name, file] : files) list.push_back(std::move(file));
+  return list;
+}
+
+}  // namespace sluice::detail

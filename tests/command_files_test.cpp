@@ -1,0 +1,88 @@
+// `sluice inspect` and `sluice convert` as their users run them.
+#ifdef SLUICE_TEST_COMMAND
+
+#include <limits>
+
+#include "command.hpp"
+#include "sluice/sluice.hpp"
+
+namespace sluice::tests {
+namespace {
+
+TEST_F(Command, InspectListsTensors) {
+  const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const State tree = State::Record{{"a", f16(from(std::vector<float>{1, infinity}))},
+                                   {"b", from(std::vector<float>{nan, infinity})},
+                                   {"c", bf16(from(std::vector<float>{nan, -1}))},
+                                   {"d", zeros({2, 3}, f64)}};
+  write_state("x.safetensors", tree);
+  const json report = run_json({"inspect", "x.safetensors"});
+  EXPECT_EQ(report["format"], "safetensors");
+  EXPECT_EQ(report["elements"], 12);
+  EXPECT_EQ(report["bytes"], 64);
+  EXPECT_EQ(report["metadata"]["sluice.order"], "column-major");
+  std::set<std::string> lines;
+  for (const json& each : report["tensors"]) {
+    lines.insert(each["name"].get<std::string>() + " " + each["type"].get<std::string>() + " " + each["shape"].dump() +
+                 (each["nan"] ? " nan" : "") + (each["infinity"] ? " infinity" : ""));
+  }
+  EXPECT_EQ(lines,
+            (std::set<std::string>{"a f16 [2] infinity", "b f32 [2] nan infinity", "c bf16 [2] nan", "d f64 [2,3]"}));
+  EXPECT_EQ(run({"inspect", "x.safetensors"}).code, 0);
+  EXPECT_EQ(run({"inspect", "x.safetensors", "--finite"}).code, 1);
+  const Ended text = run({"inspect", "x.safetensors"});
+  EXPECT_TRUE(contains(text.out, "safetensors, 4 tensors, 12 elements, 64 bytes")) << text.out;
+  EXPECT_TRUE(contains(text.out, "NaN Inf")) << text.out;
+}
+
+TEST_F(Command, InspectListsTypesThatCannotBeRead) {
+  const std::string header =
+      R"({"w":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]},"x":{"dtype":"F4","shape":[3,2],"data_offsets":[4,7]}})";
+  std::string content(8, '\0');
+  content[0] = static_cast<char>(header.size());
+  std::ofstream("x.safetensors", std::ios::binary) << content + header + "1234567";
+  const json report = run_json({"inspect", "x.safetensors"});
+  EXPECT_EQ(report["tensors"][0]["type"], "F8_E4M3");
+  EXPECT_EQ(report["tensors"][1]["type"], "F4");
+  EXPECT_EQ(report["bytes"], 7);
+  const Ended converted = run({"convert", "x.safetensors", "y.npz"});
+  EXPECT_EQ(converted.code, 1);
+  EXPECT_TRUE(contains(converted.err, "\"w\": element type \"F8_E4M3\"")) << converted.err;
+}
+
+TEST_F(Command, NamesCannotSpeakToTheTerminal) {
+  write_state("x.safetensors", State(State::Record{{"a\x1b[2Jb\n\xC2\x9B\xE2\x80\xAE\\c\u00e9", ones({1})}}));
+  const Ended ended = run({"inspect", "x.safetensors"});
+  EXPECT_TRUE(contains(ended.out, R"(a\x1b[2Jb\n\xc2\x9b\xe2\x80\xae\\cé)")) << ended.out;
+  for (const char c : ended.out) EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 || c == '\n');
+}
+
+TEST_F(Command, InspectSaysWhatIsWrong) {
+  std::ofstream("short.safetensors") << "123";
+  for (const auto& [path, words] : std::map<std::string, std::string>{{"none.npz", "there is no file"},
+                                                                      {"short.safetensors", "has 3 bytes"},
+                                                                      {"model.pt", "pickle"},
+                                                                      {"model.xyz", ".safetensors"}}) {
+    const Ended ended = run({"inspect", path});
+    EXPECT_NE(ended.code, 0) << path;
+    EXPECT_TRUE(contains(ended.err, words)) << ended.err;
+    EXPECT_EQ(ended.out, "");
+  }
+}
+
+TEST_F(Command, ConvertKeepsNamesAndBits) {
+  const Tensor x = randn({2, 3}), shared = arange(3);
+  write_state("x.safetensors", State(State::Record{{"w", x}, {"n", shared}, {"m", shared}}));
+  EXPECT_EQ(run_json({"convert", "x.safetensors", "y.npz"})["tensors"], 3);
+  EXPECT_EQ(run({"convert", "y.npz", "z.bin", "--to-format", "safetensors"}).code, 0);
+  const State back = read_state("z.bin", "safetensors");
+  EXPECT_TRUE(equal(back.at("w").tensor(), x));
+  EXPECT_TRUE(equal(back.at("m").tensor(), shared));
+  EXPECT_EQ(run({"convert", "y.npz", "z.unknown"}).code, 2);
+  EXPECT_EQ(run({"convert", "y.npz"}).code, 2);
+}
+
+}  // namespace
+}  // namespace sluice::tests
+
+#endif

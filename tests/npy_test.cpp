@@ -1,0 +1,252 @@
+// NumPy's files. What NumPy itself writes is checked by scripts/check_python_files.py; bytes here are made by hand.
+#include "sluice/npy.hpp"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+
+#include "sluice/ops.hpp"
+#include "temporary_folder.hpp"
+
+namespace sluice {
+namespace {
+
+using tests::TemporaryFolder;
+
+std::string little(std::uint64_t value, int bytes) {
+  std::string text;
+  for (; bytes > 0; --bytes, value >>= 8) text += static_cast<char>(value & 0xFF);
+  return text;
+}
+
+std::string npy(const std::string& dictionary, const std::string& data, int version = 1) {
+  return std::string("\x93NUMPY") + static_cast<char>(version) + '\0' +
+         little(dictionary.size(), version == 1 ? 2 : 4) + dictionary + data;
+}
+
+std::string dictionary(const std::string& descr, const std::string& order, const std::string& shape) {
+  return "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }    \n";
+}
+
+template <class T>
+std::string bytes_of(const std::vector<T>& values) {
+  std::string text(values.size() * sizeof(T), '\0');
+  std::memcpy(text.data(), values.data(), text.size());
+  return text;
+}
+
+/// One entry of an archive whose numbers may lie.
+struct Entry {
+  std::string name, content;
+  bool deflated = false;
+  std::optional<std::uint64_t> size = {};  // said by the directory
+  std::optional<std::uint32_t> checksum = {};
+  std::optional<std::uint32_t> offset = {};
+  std::string extra = {};
+};
+
+std::string deflated(const std::string& content) {
+  z_stream stream{};
+  deflateInit2(&stream, 9, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, content.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+  stream.avail_in = static_cast<uInt>(content.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+std::string zip(const std::vector<Entry>& entries) {
+  std::string file, directory;
+  for (const Entry& each : entries) {
+    const std::string stored = each.deflated ? deflated(each.content) : each.content;
+    const auto sum =
+        crc32(0, reinterpret_cast<const Bytef*>(each.content.data()), static_cast<uInt>(each.content.size()));
+    const std::uint64_t offset = file.size();
+    // NumPy's own local headers have no sizes either: it announces them as too large and puts them in a field behind.
+    file += "PK\3\4" + little(45, 2) + little(0, 2) + little(each.deflated ? 8 : 0, 2) + little(0, 8) +
+            little(0xFFFFFFFF, 4) + little(0xFFFFFFFF, 4) + little(each.name.size(), 2) + little(20, 2) + each.name +
+            little(1, 2) + little(16, 2) + little(each.content.size(), 8) + little(stored.size(), 8) + stored;
+    directory += "PK\1\2" + little(45, 2) + little(45, 2) + little(0, 2) + little(each.deflated ? 8 : 0, 2) +
+                 little(0, 4) + little(each.checksum.value_or(static_cast<std::uint32_t>(sum)), 4) +
+                 little(stored.size(), 4) + little(each.size.value_or(each.content.size()), 4) +
+                 little(each.name.size(), 2) + little(each.extra.size(), 2) + little(0, 10) +
+                 little(each.offset.value_or(static_cast<std::uint32_t>(offset)), 4) + each.name + each.extra;
+  }
+  const std::uint64_t begin = file.size();
+  return file + directory + "PK\5\6" + little(0, 4) + little(entries.size(), 2) + little(entries.size(), 2) +
+         little(directory.size(), 4) + little(begin, 4) + little(0, 2);
+}
+
+template <class F>
+std::string verdict(F&& read) {
+  try {
+    read();
+  } catch (const FileError& error) {
+    EXPECT_LT(std::strlen(error.what()), 1000u);
+    return error.what();
+  }
+  return "";
+}
+
+void expect_refused(const std::string& content, const std::string& why, bool archive = false) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write(archive ? "x.npz" : "x.npy", content);
+  const std::string found =
+      verdict([&] { archive ? static_cast<void>(read_npz(path)) : static_cast<void>(read_npy(path)); });
+  EXPECT_NE(found.find(why), std::string::npos) << "expected: " << why << "\nfound: " << found;
+  EXPECT_NE(found.find(path), std::string::npos) << found;
+}
+
+TEST(Npy, IndicesAreTheSameInBothOrders) {
+  const TemporaryFolder folder;
+  // [[1, 2, 3], [4, 5, 6]]
+  const Tensor expected = tensor({{1.0f, 2.0f, 3.0f}, {4.0f, 5.0f, 6.0f}});
+  const std::string c =
+      folder.write("c.npy", npy(dictionary("<f4", "False", "(2, 3)"), bytes_of<float>({1, 2, 3, 4, 5, 6})));
+  const std::string f =
+      folder.write("f.npy", npy(dictionary("<f4", "True", "(2, 3)"), bytes_of<float>({1, 4, 2, 5, 3, 6})));
+  EXPECT_TRUE(equal(read_npy(c), expected));
+  EXPECT_TRUE(equal(read_npy(f), expected));
+  EXPECT_TRUE(equal(read_npy(c, {.reverse = true}), transpose(expected)));
+  EXPECT_TRUE(equal(read_npy(f, {.reverse = true}), transpose(expected)));
+}
+
+TEST(Npy, EveryTypeAndShapeComesBack) {
+  const TemporaryFolder folder;
+  for (int code = 0; code < DType::kCount; ++code) {
+    const DType dtype{static_cast<DType::Code>(code)};
+    if (dtype == bf16) continue;
+    for (const Shape& shape : {Shape{}, Shape{3}, Shape{0, 2}, Shape{2, 3, 4}}) {
+      const Tensor x = cast(reshape(arange(shape.numel()), shape), dtype);
+      write_npy(folder / "x.npy", x);
+      EXPECT_TRUE(equal(read_npy(folder / "x.npy"), x)) << dtype.name() << to_string(shape);
+    }
+  }
+  EXPECT_THROW(write_npy(folder / "x.npy", zeros({2}, bf16)), TypeError);
+  const std::string content = tests::content_of(folder / "x.npy");
+  EXPECT_EQ(content.find('\n') % 64, 63u);  // the elements begin at a multiple of 64
+}
+
+TEST(Npy, OtherByteOrdersAndVersions) {
+  const TemporaryFolder folder;
+  const std::string big =
+      folder.write("b.npy", npy(dictionary(">i4", "False", "(2,)"), std::string("\0\0\0\1\xff\xff\xff\xfe", 8)));
+  EXPECT_EQ(read_npy(big).to_vector<std::int32_t>(), (std::vector<std::int32_t>{1, -2}));
+  for (const int version : {2, 3}) {
+    const std::string path = folder.write(
+        "v.npy", npy("{\"shape\":(),\"fortran_order\":True,\"descr\":\"<f8\"}", bytes_of<double>({2.5}), version));
+    EXPECT_EQ(read_npy(path).item<double>(), 2.5);
+  }
+}
+
+TEST(Npy, HostileHeaders) {
+  const auto one = [](const std::string& text) { return npy(text, std::string(8, '\0')); };
+  expect_refused("", "cut off");
+  expect_refused("\x93NUMPY", "cut off");
+  expect_refused("PK\3\4 and so on", "does not begin");
+  expect_refused(npy(dictionary("<f8", "True", "(1,)"), std::string(8, '\0'), 9), "version 9");
+  expect_refused(std::string("\x93NUMPY\2\0", 8) + little(0xFFFFFFFF, 4), "a header of 4294967295 bytes");
+  expect_refused(std::string("\x93NUMPY\1\0", 8) + little(1000, 2) + "{}", "cut off");
+  expect_refused(one(dictionary("|O", "False", "(1,)")), "Python objects");
+  expect_refused(one(dictionary("<U2", "False", "(1,)")), "\"<U2\"");
+  expect_refused(one(dictionary("<c8", "False", "(1,)")), "\"<c8\"");
+  expect_refused(one(dictionary("<u4", "False", "(2,)")), "\"<u4\"");
+  expect_refused(one(dictionary("", "False", "(2,)")), "\"\"");
+  expect_refused(one("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}"), "array of structs");
+  expect_refused(one(dictionary("<f8", "False", "(2,)")), "does not take the 8 bytes");
+  expect_refused(one(dictionary("<f8", "False", "(0,)")), "does not take the 8 bytes");
+  expect_refused(one(dictionary("<f8", "False", "(-1,)")), "no integer");
+  expect_refused(one(dictionary("<f8", "False", "(99999999999999999999,)")), "no integer");
+  expect_refused(one(dictionary("<f8", "False", "(4294967296, 4294967296, 2)")), "does not take");
+  expect_refused(one(dictionary("<f8", "False", "(1,1,1,1,1,1,1,1,1)")), "more than 8");
+  expect_refused(one(dictionary("<f8", "None", "(1,)")), "neither True nor False");
+  expect_refused(one("{'descr': '<f8', 'shape': (1,)}"), "lacks one of");
+  expect_refused(one("{'descr': '<f8', 'descr': '<f8'}"), "twice");
+  expect_refused(one("{'descr': '<f8', 'x': 1}"), "has 'x'");
+  expect_refused(one("{'descr': '<f8"), "does not end");
+  expect_refused(one("__import__('os')"), "no '{'");
+  expect_refused(one(dictionary("<f8", "False", "(1,)") + "x"), "goes on");
+  expect_refused(npy(dictionary("|b1", "False", "(2,)"), "\1\2"), "neither 0 nor 1");
+}
+
+TEST(Npz, ArraysComeBack) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.npz";
+  const NamedTensors tensors{{"weight", rand({3, 4})}, {"é/b", arange(5)}, {"empty", zeros({0})}};
+  write_npz(path, tensors);
+  const NamedTensors back = read_npz(path);
+  ASSERT_EQ(back.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(back[i].first, tensors[i].first);
+    EXPECT_TRUE(equal(back[i].second, tensors[i].second));
+  }
+  EXPECT_THROW(write_npz(path, {{"a", zeros({1})}, {"a", zeros({1})}}), ArgumentError);
+  EXPECT_THROW(write_npz(path, {{"\xff", zeros({1})}}), ArgumentError);
+  EXPECT_EQ(read_npz(path).size(), 3u);  // the old file
+}
+
+TEST(Npz, AsNumPyWritesThem) {
+  const TemporaryFolder folder;
+  const std::string a = npy(dictionary("<f4", "False", "(2,)"), bytes_of<float>({1, 2}));
+  const std::string b = npy(dictionary("<f8", "False", "(30000,)"), std::string(240000, '\0'));
+  const NamedTensors back =
+      read_npz(folder.write("x.npz", zip({{"a.npy", a}, {"b.npy", b, true}, {"c.npy", a, true}})));
+  ASSERT_EQ(back.size(), 3u);
+  EXPECT_EQ(back[0].second.to_vector<float>(), (std::vector<float>{1, 2}));
+  EXPECT_TRUE(equal(back[1].second, zeros({30000}, f64)));
+  EXPECT_EQ(back[2].second.to_vector<float>(), (std::vector<float>{1, 2}));
+}
+
+TEST(Npz, HostileArchives) {
+  const auto refused = [](const std::string& content, const std::string& why) { expect_refused(content, why, true); };
+  const std::string a = npy(dictionary("<f4", "False", "(2,)"), bytes_of<float>({1, 2}));
+  refused("", "no zip archive");
+  refused(std::string(30, 'x'), "no end record");
+  refused(zip({{"a.npy", a}}).substr(0, 100), "no end record");
+  refused(zip({{"a.txt", a}}), "no array");
+  refused(zip({{"archive/data.pkl", a}}), "PyTorch");
+  refused(zip({{"a.npy", a}, {"a.npy", a}}), "two arrays");
+  refused(zip({{"\xff.npy", a}}), "UTF-8");
+  refused(zip({{"a.npy", a, false, 1}}), "cannot hold");
+  refused(zip({{"a.npy", a, true, 0xFFFFFFF0}}), "cannot hold");
+  refused(zip({{"a.npy", a, true, a.size() + 4}}), "does not take");
+  refused(zip({{"a.npy", a, false, {}, 7}}), "checksum");
+  refused(zip({{"a.npy", a}, {"b.npy", a, false, {}, {}, 0}}), "overlap");
+  refused(zip({{"a.npy", a, false, {}, {}, 0xFFFFFFF0}}), "lies outside");
+  refused(zip({{"a.npy", a, false, 0xFFFFFFFF}}), "cannot hold");
+  refused(zip({{"a.npy", a, false, 0xFFFFFFFF, {}, {}, little(1, 2) + little(4, 2) + little(0, 4)}}), "too short");
+  std::string damaged =
+      zip({{"a.npy", npy(dictionary("<f8", "False", "(300,)"), bytes_of(std::vector<double>(300, 1.5))), true}});
+  damaged[80] = static_cast<char>(damaged[80] ^ 0x55);
+  damaged[81] = '\xff';
+  const TemporaryFolder folder;
+  EXPECT_NE(verdict([&] { read_npz(folder.write("d.npz", damaged)); }), "");
+  // A directory that claims many entries in few bytes, and one that lies beyond the file.
+  std::string many = zip({{"a.npy", a}});
+  many.replace(many.size() - 12, 2, "\xf0\xff");
+  refused(many, "a directory of 65520 entries");
+  std::string beyond = zip({{"a.npy", a}});
+  beyond.replace(beyond.size() - 6, 4, little(0x7FFFFFFF, 4));
+  refused(beyond, "outside the file");
+  std::string large = zip({{"a.npy", a}});
+  large.replace(large.size() - 6, 4, little(0xFFFFFFFF, 4));
+  refused(large, "zip64");
+}
+
+TEST(Npz, BombsAreBounded) {
+  const TemporaryFolder folder;
+  const std::string zeros_array = npy(dictionary("|u1", "False", "(5000000,)"), std::string(5'000'000, '\0'));
+  const std::string path = folder.write("x.npz", zip({{"a.npy", zeros_array, true}}));
+  EXPECT_NE(verdict([&] { read_npz(path, {.max_bytes = 1'000'000}); }).find("max_bytes"), std::string::npos);
+  EXPECT_EQ(read_npz(path)[0].second.numel(), 5'000'000);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,110 @@
+// `sluice inspect` and `sluice convert`; main.cpp describes the JSON.
+#include <algorithm>
+#include <cstdio>
+
+#include "sluice/checkpoint.hpp"
+#include "tools/sluice/commands.hpp"
+#include "tools/sluice/output.hpp"
+
+namespace sluice::command {
+namespace {
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text;
+  for (const std::int64_t size : shape) text += (text.empty() ? "" : ", ") + std::to_string(size);
+  return "(" + text + ")";
+}
+
+std::uint64_t elements(const TensorSummary& tensor) {
+  std::uint64_t product = 1;
+  for (const std::int64_t size : tensor.shape) product *= static_cast<std::uint64_t>(size);
+  return product;
+}
+
+std::string special_text(const TensorSummary& tensor) {
+  if (tensor.has_nan && tensor.has_infinity) return "NaN Inf";
+  return tensor.has_nan ? "NaN" : tensor.has_infinity ? "Inf" : "";
+}
+
+struct Total {
+  std::uint64_t elements = 0, bytes = 0;
+  bool has_nan = false, has_infinity = false;
+};
+
+Total total_of(const FileSummary& summary) {
+  Total total;
+  for (const TensorSummary& tensor : summary.tensors) {
+    total.elements += elements(tensor);
+    total.bytes += tensor.bytes;
+    total.has_nan = total.has_nan || tensor.has_nan;
+    total.has_infinity = total.has_infinity || tensor.has_infinity;
+  }
+  return total;
+}
+
+void print_json(const FileSummary& summary, const Total& total) {
+  Json tensors = Json::array(), values = Json::object(), metadata = Json::object();
+  for (const TensorSummary& each : summary.tensors) {
+    tensors.push_back({{"name", each.name},
+                       {"type", each.type},
+                       {"shape", each.shape},
+                       {"bytes", each.bytes},
+                       {"nan", each.has_nan},
+                       {"infinity", each.has_infinity}});
+  }
+  for (const auto& [name, value] : summary.values) values[name] = value;
+  for (const auto& [name, value] : summary.metadata) metadata[name] = value;
+  print(Json{{"format", summary.format},
+             {"tensors", tensors},
+             {"values", values},
+             {"metadata", metadata},
+             {"elements", total.elements},
+             {"bytes", total.bytes},
+             {"nan", total.has_nan},
+             {"infinity", total.has_infinity}});
+}
+
+void print_text(const FileSummary& summary, const Total& total) {
+  Table table({"name", "type", "shape", "bytes", ""});
+  for (const TensorSummary& each : summary.tensors) {
+    table.add({escaped(each.name), each.type, shape_text(each.shape), std::to_string(each.bytes), special_text(each)});
+  }
+  std::string text = summary.tensors.empty() ? "" : table.text();
+  for (const auto& [name, value] : summary.values) text += escaped(name) + " = " + escaped(value) + "\n";
+  for (const auto& [name, value] : summary.metadata) text += escaped(name) + ": " + escaped(value) + "\n";
+  print(text + summary.format + ", " + std::to_string(summary.tensors.size()) + " tensors, " +
+        std::to_string(total.elements) + " elements, " + std::to_string(total.bytes) + " bytes\n");
+}
+
+}  // namespace
+
+int inspect_file(const InspectOptions& options) {
+  const FileSummary summary = inspect(options.path, options.format);
+  const Total total = total_of(summary);
+  if (options.json) print_json(summary, total);
+  else print_text(summary, total);
+  return options.finite && (total.has_nan || total.has_infinity) ? kFinding : kFine;
+}
+
+int convert_file(const ConvertOptions& options) {
+  State state = read_state(options.from, options.from_format);
+  Json left_out = Json::object();
+  const bool keeps_all = options.to_format.empty() ? options.to.ends_with(".bson") : options.to_format == "bson";
+  if (!keeps_all) {
+    for (const auto& [name, value] : inspect(options.from, options.from_format).values) left_out[name] = value;
+  }
+  if (!left_out.empty()) {
+    State::Record tensors;
+    for (auto& [name, tensor] : named_tensors(state)) tensors.emplace_back(name, std::move(tensor));
+    state = State(std::move(tensors));
+  }
+  write_state(options.to, state, options.to_format);
+  for (const auto& [name, value] : left_out.items()) {
+    std::fprintf(stderr, "sluice: left out, for it is no tensor: %s = %s\n", escaped(name).c_str(),
+                 escaped(value.get<std::string>()).c_str());
+  }
+  if (options.json) print(Json{{"tensors", named_tensors(state).size()}, {"left_out", left_out}});
+  return kFine;
+}
+
+}  // namespace sluice::command
