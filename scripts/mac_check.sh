@@ -2,7 +2,7 @@
 # For the owner of a Mac: builds with Apple's compiler and tries the Metal backend on the real thing. From the root of a
 # checkout: scripts/mac_check.sh [build folder]
 #
-# Needs Xcode's command line tools (xcode-select --install) and, from Homebrew or elsewhere,
+# Needs the command line tools of Xcode 15 or later (xcode-select --install) and, from Homebrew or elsewhere,
 #   brew install cmake ninja fmt nlohmann-json tomlplusplus cli11
 # Stops at the first step that fails. Please report its output either way.
 set -euo pipefail

@@ -179,24 +179,6 @@ TEST_F(Command, OneBadDeviceOfTwoIsAProblem) {
   EXPECT_EQ(report["problems"][0]["subject"], "CUDA device 0");
 }
 
-TEST_F(Command, ARefusedPluginIsAProblem) {
-  const fs::path plugins = folder("plugins");
-  fs::create_directory(plugins);
-  std::ofstream(plugins / "libsluice-metal.so") << "no library";
-  setenv("SLUICE_BACKEND_PATH", plugins.c_str(), 1);
-  setenv("SLUICE_BACKENDS", "metal", 1);
-  const json metal = examine("Metal", 1);
-  EXPECT_EQ(metal["found"], true);
-  EXPECT_EQ(metal["loaded"], false);
-  const json report = run_json({"doctor"}, 1);
-  bool is_listed = false;
-  for (const json& refused : report["refused"])
-    is_listed |= refused["path"] == (plugins / "libsluice-metal.so").string();
-  EXPECT_TRUE(is_listed) << report["refused"];
-  setenv("SLUICE_BACKENDS", "none", 1);
-  EXPECT_EQ(examine("Metal", 0)["found"], true) << "what was left out on purpose is none";
-}
-
 TEST_F(Command, AFolderThatIsNotThereIsNoProblemAndOneThatIsRefusedIs) {
   setenv("SLUICE_BACKEND_PATH", "/nowhere/at/all", 1);
   const json absent = run_json({"doctor"});
@@ -251,9 +233,9 @@ class Prefix : public Command {
   void install_helper() {
     fs::copy(fs::path(SLUICE_TEST_LIBRARY).parent_path() / "libexec" / "sluice-probe", helper());
   }
-  json report() {
+  json report(int code = 0) {
     const Ended ended = run({"doctor", "--json"}, "", (path() / "bin" / "sluice").string());
-    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_EQ(ended.code, code) << ended.err;
     return json::parse(ended.out, nullptr, false);
   }
   json first_component() { return report()["backends"][0]["components"][0]; }
@@ -269,6 +251,24 @@ TEST_F(Prefix, AMissingPluginIsToldItsPlace) {
     EXPECT_EQ(all[k]["reason"], "no file " + file + " in " + (path() / "lib").string());
     EXPECT_TRUE(contains(all[k]["remedy"], file + " into " + (path() / "lib" / "sluice").string())) << all[k]["remedy"];
   }
+}
+
+// Nothing beside this library takes the plug-in's place.
+TEST_F(Prefix, ARefusedPluginIsAProblem) {
+  const fs::path plugins = folder("plugins"), file = plugins / "libsluice-metal.so";
+  fs::create_directory(plugins);
+  std::ofstream(file) << "no library";
+  setenv("SLUICE_BACKEND_PATH", plugins.c_str(), 1);
+  setenv("SLUICE_BACKENDS", "metal", 1);
+  const json all = report(1), metal = all["backends"][2];
+  EXPECT_EQ(metal["name"], "Metal");
+  EXPECT_EQ(metal["found"], true);
+  EXPECT_EQ(metal["loaded"], false);
+  bool is_listed = false;
+  for (const json& refused : all["refused"]) is_listed |= refused["path"] == file.string();
+  EXPECT_TRUE(is_listed) << all["refused"];
+  setenv("SLUICE_BACKENDS", "none", 1);
+  EXPECT_EQ(report()["backends"][2]["found"], true) << "what was left out on purpose is none";
 }
 
 TEST_F(Prefix, WithTheHelperTheLibraryIsUsed) {
