@@ -183,7 +183,7 @@ TEST(Dlpack, RefusesWhatItCannotTakeAndTheCallerKeepsIt) {
   EXPECT_THROW(to_dlpack(detail::empty({2}, f32, &device)), Unsupported);
 }
 
-#ifdef SLUICE_TEST_SIMULATED_CUDA
+#ifdef SLUICE_TEST_SIMULATED
 TEST(Dlpack, TakesOverMemoryOfADevice) {
   setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..", 1);
   tests::use_simulated_cuda();

@@ -58,7 +58,7 @@ Tensor patterns(DType dtype, std::int64_t size) {
 
 // OpenCL takes part where the machine has it.
 TEST_F(Metal, MovesEveryTypeBetweenEveryPairOfBackends) {
-#ifdef SLUICE_TEST_SIMULATED_CUDA
+#ifdef SLUICE_TEST_SIMULATED
   tests::use_simulated_cuda();
 #endif
   std::vector<Device> all = both();
