@@ -11,6 +11,7 @@
 #include "tests/bson_values.hpp"
 #include "tests/gzip.hpp"
 #include "tests/jld2_samples.hpp"
+#include "tests/npz_files.hpp"
 
 namespace {
 
@@ -67,8 +68,22 @@ void write_bson(const Seeds& seeds) {
                            State::Record{{"layers", State::List{shared, shared, State(), true, 2, "three"}}});
 }
 
+void write_numpy(const Seeds& seeds) {
+  using namespace tests;  // NOLINT(google-build-using-namespace)
+  const std::string plain = npy(dictionary("<f4", "False", "(2, 1)"), bytes_of(std::vector<float>{1, 2}));
+  const std::string swapped = npy(dictionary(">i2", "True", "(2,)"), bytes_of(std::vector<std::int16_t>{1, 2}), 2);
+  seeds.write("npy", "plain", plain);
+  seeds.write("npy", "swapped", swapped);
+  seeds.write("npz", "stored", zip({{.name = "x.npy", .content = plain}}));
+  seeds.write("npz", "deflated",
+              zip({{.name = "x.npy", .content = plain, .deflated = true}, {.name = "y.npy", .content = swapped}}));
+}
+
 void write_all(const Seeds& seeds) {
   write_bson(seeds);
+  write_numpy(seeds);
+  seeds.write("index", "two",
+              R"({"metadata": {"total_size": 8}, "weight_map": {"a": "m-1.safetensors", "b": "m-2.safetensors"}})");
   seeds.write("jld2", "generation_1", tests::jld2_model(1));
   seeds.write("jld2", "generation_2", tests::jld2_model(2));
   seeds.write("jld2", "values", tests::jld2_values());

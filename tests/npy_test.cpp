@@ -2,12 +2,12 @@
 #include "sluice/npy.hpp"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <chrono>
 #include <cstring>
 #include <functional>
 
+#include "npz_files.hpp"
 #include "sluice/ops.hpp"
 #include "temporary_folder.hpp"
 
@@ -16,73 +16,12 @@ namespace {
 
 using tests::TemporaryFolder;
 
-std::string little(std::uint64_t value, int bytes) {
-  std::string text;
-  for (; bytes > 0; --bytes, value >>= 8) text += static_cast<char>(value & 0xFF);
-  return text;
-}
-
-std::string npy(const std::string& dictionary, const std::string& data, int version = 1) {
-  return std::string("\x93NUMPY") + static_cast<char>(version) + '\0' +
-         little(dictionary.size(), version == 1 ? 2 : 4) + dictionary + data;
-}
-
-std::string dictionary(const std::string& descr, const std::string& order, const std::string& shape) {
-  return "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }    \n";
-}
-
-template <class T>
-std::string bytes_of(const std::vector<T>& values) {
-  std::string text(values.size() * sizeof(T), '\0');
-  std::memcpy(text.data(), values.data(), text.size());
-  return text;
-}
-
-/// One entry of an archive whose numbers may lie.
-struct Entry {
-  std::string name, content;
-  bool deflated = false;
-  std::optional<std::uint64_t> size = {};  // said by the directory
-  std::optional<std::uint32_t> checksum = {};
-  std::optional<std::uint32_t> offset = {};
-  std::string extra = {};
-};
-
-std::string deflated(const std::string& content) {
-  z_stream stream{};
-  deflateInit2(&stream, 9, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, content.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = static_cast<uInt>(content.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
-std::string zip(const std::vector<Entry>& entries) {
-  std::string file, directory;
-  for (const Entry& each : entries) {
-    const std::string stored = each.deflated ? deflated(each.content) : each.content;
-    const auto sum =
-        crc32(0, reinterpret_cast<const Bytef*>(each.content.data()), static_cast<uInt>(each.content.size()));
-    const std::uint64_t offset = file.size();
-    // NumPy's own local headers have no sizes either: it announces them as too large and puts them in a field behind.
-    file += "PK\3\4" + little(45, 2) + little(0, 2) + little(each.deflated ? 8 : 0, 2) + little(0, 8) +
-            little(0xFFFFFFFF, 4) + little(0xFFFFFFFF, 4) + little(each.name.size(), 2) + little(20, 2) + each.name +
-            little(1, 2) + little(16, 2) + little(each.content.size(), 8) + little(stored.size(), 8) + stored;
-    directory += "PK\1\2" + little(45, 2) + little(45, 2) + little(0, 2) + little(each.deflated ? 8 : 0, 2) +
-                 little(0, 4) + little(each.checksum.value_or(static_cast<std::uint32_t>(sum)), 4) +
-                 little(stored.size(), 4) + little(each.size.value_or(each.content.size()), 4) +
-                 little(each.name.size(), 2) + little(each.extra.size(), 2) + little(0, 10) +
-                 little(each.offset.value_or(static_cast<std::uint32_t>(offset)), 4) + each.name + each.extra;
-  }
-  const std::uint64_t begin = file.size();
-  return file + directory + "PK\5\6" + little(0, 4) + little(entries.size(), 2) + little(entries.size(), 2) +
-         little(directory.size(), 4) + little(begin, 4) + little(0, 2);
-}
+using tests::bytes_of;
+using tests::dictionary;
+using tests::Entry;
+using tests::little;
+using tests::npy;
+using tests::zip;
 
 template <class F>
 std::string verdict(F&& read) {
