@@ -1,0 +1,83 @@
+// Models of Flux in files, loaded into the library's own layers: the whole way of somebody who comes from Julia.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "sluice/sluice.hpp"
+#include "temporary_folder.hpp"
+
+namespace sluice {
+namespace {
+
+/// What the layers of Dense at the front give for one column, in double; relu between them.
+std::vector<double> network_of(const State& layers, std::vector<double> x) {
+  std::size_t count = 0;
+  while (count < layers.size() && layers.at(std::to_string(count)).find("weight") != nullptr) ++count;
+  for (std::size_t k = 0; k < count; ++k) {
+    const State& layer = layers.at(std::to_string(k));
+    const Tensor w = cast(layer.at("weight").tensor(), f64), b = cast(layer.at("bias").tensor(), f64);
+    const auto weight = w.to_vector<double>(), bias = b.to_vector<double>();
+    const auto rows = static_cast<std::size_t>(w.size(0));
+    std::vector<double> y = bias;
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (std::size_t j = 0; j < x.size(); ++j) y[i] += weight[i + rows * j] * x[j];
+      if (k + 1 < count) y[i] = std::max(y[i], 0.0);
+    }
+    x = y;
+  }
+  return x;
+}
+
+template <class Model>
+void expect_network(const std::string& file, const std::string& prefix, Model model, const std::vector<double>& x) {
+  const std::optional<std::string> path = tests::test_data("checkpoints/" + file);
+  if (!path) GTEST_SKIP() << "SLUICE_TEST_DATA is not set";
+  load(*path, model, {.prefix = prefix});
+  const std::vector<double> expected = network_of(read_state(*path).at(prefix + ".layers"), x);
+  const Tensor y = cast(model(from(std::vector<float>(x.begin(), x.end()))), f64);
+  const std::vector<double> got = y.to_vector<double>();
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-5 * (1 + std::fabs(expected[i])));
+}
+
+TEST(FluxModels, AStateOfJld2) {
+  expect_network("cersyve_h.jld2", "state", Chain(Dense(4, 16, relu), Dense(16, 1)), {0.5, -1, 2, 0.25});
+  expect_network("cersyve_pendulum_V.jld2", "state", Chain(Dense(2, 32, relu), Dense(32, 32, relu), Dense(32, 1)),
+                 {0.3, -0.7});
+}
+
+TEST(FluxModels, AWholeModelOfBson) {
+  expect_network("flux_docs_mymodel.bson", "model", Chain(Dense(10, 5, relu), Dense(5, 2)),
+                 {1, -2, 3, -4, 5, 0.1, 0.2, 0.3, 0.4, 0.5});
+}
+
+TEST(FluxModels, AModelOfOtherSizesIsRefusedAndLeftAlone) {
+  const std::optional<std::string> path = tests::test_data("checkpoints/cersyve_h.jld2");
+  if (!path) GTEST_SKIP() << "SLUICE_TEST_DATA is not set";
+  Chain model(Dense(4, 8, relu), Dense(8, 1));
+  const Tensor before = std::get<0>(model.layers).weight;
+  try {
+    load(*path, model, {.prefix = "state"});
+    FAIL() << "it was loaded";
+  } catch (const FileError& error) {
+    const std::string text = error.what();
+    for (const char* name : {"layers.0.weight", "layers.0.bias", "layers.1.weight"}) {
+      EXPECT_NE(text.find(name), std::string::npos) << text;
+    }
+  }
+  EXPECT_TRUE(std::get<0>(model.layers).weight.same_handle(before));
+}
+
+TEST(FluxModels, WhatIsWrittenForFluxLoadsHereAgain) {
+  const tests::TemporaryFolder folder;
+  const std::string path = folder / "model.bson";
+  const Chain model(Dense(4, 16, relu), Dense(16, 1));
+  save(path, model);
+  Chain again(Dense(4, 16, relu), Dense(16, 1));
+  load(path, again, {.prefix = "model_state"});
+  const Tensor x = rand({4, 3});
+  EXPECT_TRUE(equal(model(x), again(x)));
+}
+
+}  // namespace
+}  // namespace sluice
