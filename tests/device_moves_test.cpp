@@ -6,6 +6,7 @@
 #include <map>
 #include <sstream>
 
+#include "arbitrary.hpp"
 #include "sluice/sluice.hpp"
 #include "temporary_folder.hpp"
 #include "two_backends.hpp"
@@ -13,7 +14,8 @@
 namespace sluice {
 namespace {
 
-constexpr DType kTypes[] = {boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64};
+using tests::arbitrary;
+using tests::bytes_of;
 
 /// Three CUDA devices and three of another backend.
 class DeviceMoves : public ::testing::Test, public tests::TwoBackends {
@@ -28,25 +30,8 @@ class DeviceMoves : public ::testing::Test, public tests::TwoBackends {
   }
 };
 
-/// Bytes of a tensor, wherever it is.
-std::vector<std::byte> bytes_of(const Tensor& x) {
-  const Tensor here = cpu(x);
-  const std::span<const std::byte> bytes = here.bytes();
-  return {bytes.begin(), bytes.end()};
-}
-
-/// Arbitrary bits, NaN payloads and denormals among them; bool holds 0 and 1.
-Tensor arbitrary(const Shape& shape, DType dtype, std::uint64_t seed) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(shape.numel()) * dtype.size());
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    const std::uint32_t word = philox({seed, 0}, i)[0];
-    bytes[i] = static_cast<std::byte>(dtype == boolean ? word & 1 : word & 255);
-  }
-  return from_bytes(bytes.data(), bytes.size(), shape, dtype);
-}
-
 TEST_F(DeviceMoves, EveryTypeAndShapeComesBackBitForBitFromEveryPairOfDevices) {
-  for (const DType dtype : kTypes) {
+  for (const DType dtype : tests::kAllTypes) {
     for (const Shape& shape : {Shape{}, Shape{0}, Shape{3, 0, 2}, Shape{1}, Shape{7}, Shape{4, 3, 2}, Shape{1000}}) {
       const Tensor original = arbitrary(shape, dtype, 1);
       for (const Device& from : all_devices()) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "sluice/sluice.hpp"
+#include "tests/arbitrary.hpp"
 #include "tests/processes.hpp"
 #include "tests/stream_functions.hpp"
 #include "tests/stream_vendor.hpp"
@@ -13,9 +14,9 @@
 namespace sluice {
 namespace {
 
+using tests::arbitrary;
+using tests::bytes_of;
 using tests::StreamVendor;
-
-constexpr DType kTypes[] = {boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64};
 
 void set_environment() {
   setenv("SLUICE_BACKEND_PATH", SLUICE_TEST_PLUGINS "/../..", 1);
@@ -33,29 +34,13 @@ std::vector<Device> all_devices() {
   return all;
 }
 
-std::vector<std::byte> bytes_of(const Tensor& x) {
-  const Tensor here = cpu(x);
-  const std::span<const std::byte> bytes = here.bytes();
-  return {bytes.begin(), bytes.end()};
-}
-
-/// Arbitrary bits; bool holds 0 and 1.
-Tensor arbitrary(const Shape& shape, DType dtype, std::uint64_t seed) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(shape.numel()) * dtype.size());
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    const std::uint32_t word = philox({seed, 0}, i)[0];
-    bytes[i] = static_cast<std::byte>(dtype == boolean ? word & 1 : word & 255);
-  }
-  return from_bytes(bytes.data(), bytes.size(), shape, dtype);
-}
-
 TEST(MovesAcross, EveryTypeComesBackBitForBitFromEveryPairOfDevices) {
   set_environment();
   tests::use_simulated_cuda();
   tests::use_simulated_hip();
   const std::vector<Device> devices = all_devices();
   EXPECT_GE(devices.size(), 5U);
-  for (const DType dtype : kTypes) {
+  for (const DType dtype : tests::kAllTypes) {
     for (const Shape& shape : {Shape{}, Shape{0}, Shape{7}, Shape{4, 3, 2}, Shape{1001}}) {
       const Tensor original = arbitrary(shape, dtype, 1);
       for (const Device& from : devices) {
