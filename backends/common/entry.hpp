@@ -2,8 +2,11 @@
 // backend and last_error() has the reason.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <exception>
 #include <new>
+#include <string>
 
 #include "backends/common/failure.hpp"
 #include "sluice/backend.h"
@@ -35,6 +38,20 @@ sluice_status run_entry(const Body& body) noexcept {
     set_last_error("an unknown exception");
     return SLUICE_ERROR;
   }
+}
+
+/// Throws unless a struct of the host is at least as long as the part that is read.
+template <class T>
+void require_whole(const T* given, const char* name) {
+  if (given->size < sizeof(T))
+    throw Failure(SLUICE_ERROR, std::string(name) + " is too short; it was made for an older ABI");
+}
+
+/// Fills as much of the host's struct as it has room for; its size stays.
+template <class T>
+void give(T whole, T* to) {
+  whole.size = to->size;
+  std::memcpy(to, &whole, std::min<std::size_t>(to->size, sizeof whole));
 }
 
 }  // namespace sluice::plugin

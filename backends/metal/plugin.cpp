@@ -1,11 +1,10 @@
 // The Metal backend's table: each function opens an autorelease pool, unpacks its arguments and calls the class that
 // does the work.
-#include <algorithm>
-#include <cstring>
 #include <memory>
 #include <string>
 
 #include "backends/common/entry.hpp"
+#include "backends/common/memory_entries.hpp"
 #include "backends/metal/metal_device.hpp"
 #include "backends/metal/metal_driver.hpp"
 #include "backends/metal/metal_info.hpp"
@@ -17,21 +16,9 @@ namespace sluice::metal {
 namespace {
 
 using plugin::Failure;
+using plugin::give;
+using plugin::require_whole;
 using plugin::run_entry;
-
-/// A struct of the host is at least as long as the part that is read.
-template <class T>
-void require_whole(const T* given, const char* name) {
-  if (given->size < sizeof(T))
-    throw Failure(SLUICE_ERROR, std::string(name) + " is too short; it was made for an older ABI");
-}
-
-/// Fills as much of the host's struct as it has room for; its size stays.
-template <class T>
-void give(T whole, T* to) {
-  whole.size = to->size;
-  std::memcpy(to, &whole, std::min<std::size_t>(to->size, sizeof whole));
-}
 
 /// The way in for everything that sends messages.
 template <class Body>
@@ -41,6 +28,13 @@ sluice_status run_in_pool(const Body& body) noexcept {
     body();
   });
 }
+
+struct Entry {
+  template <class Body>
+  static sluice_status run(sluice_device*, const Body& body) noexcept {
+    return run_in_pool(body);
+  }
+};
 
 // ---- Devices.
 
@@ -68,63 +62,6 @@ sluice_status info(sluice_device* device, sluice_device_info* to) noexcept {
 
 sluice_status native_handle(sluice_device* device, std::uint64_t* handle) noexcept {
   return run_in_pool([&] { *handle = reinterpret_cast<std::uint64_t>(device->handle()); });
-}
-
-sluice_status sync(sluice_device* device) noexcept {
-  return run_in_pool([&] { device->sync(); });
-}
-
-// ---- Memory.
-
-sluice_status alloc(sluice_device* device, std::uint64_t bytes, sluice_memory* memory) noexcept {
-  return run_in_pool([&] { *memory = device->alloc(bytes); });
-}
-
-sluice_status free(sluice_device* device, sluice_memory memory) noexcept {
-  return run_in_pool([&] { device->free(memory); });
-}
-
-sluice_status alloc_host(sluice_device* device, std::uint64_t bytes, void** memory) noexcept {
-  return run_in_pool([&] { *memory = device->alloc_host(bytes); });
-}
-
-sluice_status free_host(sluice_device* device, void* memory) noexcept {
-  return run_in_pool([&] { device->free_host(memory); });
-}
-
-sluice_status free_bytes(sluice_device* device, std::uint64_t* bytes) noexcept {
-  return run_in_pool([&] { *bytes = device->free_bytes(); });
-}
-
-// ---- Copies.
-
-sluice_status write(sluice_device* device, sluice_memory to, std::uint64_t offset, const void* from,
-                    std::uint64_t bytes) noexcept {
-  return run_in_pool([&] { device->write({to, offset, bytes}, from); });
-}
-
-sluice_status read(sluice_device* device, sluice_memory from, std::uint64_t offset, void* to,
-                   std::uint64_t bytes) noexcept {
-  return run_in_pool([&] { device->read({from, offset, bytes}, to); });
-}
-
-sluice_status write_async(sluice_device* device, sluice_memory to, std::uint64_t offset, const void* from,
-                          std::uint64_t bytes, sluice_ticket* ticket) noexcept {
-  return run_in_pool([&] { *ticket = device->write_async({to, offset, bytes}, from); });
-}
-
-sluice_status read_async(sluice_device* device, sluice_memory from, std::uint64_t offset, void* to, std::uint64_t bytes,
-                         sluice_ticket* ticket) noexcept {
-  return run_in_pool([&] { *ticket = device->read_async({from, offset, bytes}, to); });
-}
-
-sluice_status wait(sluice_device* device, sluice_ticket ticket) noexcept {
-  return run_in_pool([&] { device->wait(ticket); });
-}
-
-sluice_status copy(sluice_device* device, sluice_memory to, std::uint64_t to_offset, sluice_memory from,
-                   std::uint64_t from_offset, std::uint64_t bytes) noexcept {
-  return run_in_pool([&] { device->copy({to, to_offset, bytes}, {from, from_offset, bytes}); });
 }
 
 // ---- Kernels.
@@ -187,16 +124,7 @@ constexpr sluice_backend make_table() {
   table.device_count = device_count;
   table.open = open;
   table.info = info;
-  table.alloc = alloc;
-  table.free = free;
-  table.alloc_host = alloc_host;
-  table.free_host = free_host;
-  table.write = write;
-  table.read = read;
-  table.write_async = write_async;
-  table.read_async = read_async;
-  table.wait = wait;
-  table.copy = copy;
+  plugin::MemoryEntries<Entry>::put(table);
   table.compile = compile;
   table.launch = launch;
   table.gemm = gemm;
@@ -204,8 +132,6 @@ constexpr sluice_backend make_table() {
   table.probe = probe;
   table.enable = enable;
   table.native_handle = native_handle;
-  table.sync = sync;
-  table.free_bytes = free_bytes;
   return table;
 }
 

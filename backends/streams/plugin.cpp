@@ -1,11 +1,11 @@
 // The table of a backend with streams: each function makes the device's context current, unpacks its arguments and
 // calls the class that does the work.
-#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
 
 #include "backends/common/entry.hpp"
+#include "backends/common/memory_entries.hpp"
 #include "backends/streams/blas.hpp"
 #include "backends/streams/device.hpp"
 #include "backends/streams/kernel.hpp"
@@ -16,21 +16,9 @@ namespace sluice::streams {
 namespace {
 
 using plugin::Failure;
+using plugin::give;
+using plugin::require_whole;
 using plugin::run_entry;
-
-/// A struct of the host is at least as long as the part that is read.
-template <class T>
-void require_whole(const T* given, const char* name) {
-  if (given->size < sizeof(T))
-    throw Failure(SLUICE_ERROR, std::string(name) + " is too short; it was made for an older ABI");
-}
-
-/// Fills as much of the host's struct as it has room for; its size stays.
-template <class T>
-void give(T whole, T* to) {
-  whole.size = to->size;
-  std::memcpy(to, &whole, std::min<std::size_t>(to->size, sizeof whole));
-}
 
 /// The way in for everything that works with a device.
 template <class Body>
@@ -40,6 +28,13 @@ sluice_status run_on(sluice_device* device, const Body& body) noexcept {
     body();
   });
 }
+
+struct Entry {
+  template <class Body>
+  static sluice_status run(sluice_device* device, const Body& body) noexcept {
+    return run_on(device, body);
+  }
+};
 
 // ---- Devices.
 
@@ -69,27 +64,7 @@ sluice_status native_handle(sluice_device* device, std::uint64_t* handle) noexce
   return run_entry([&] { *handle = static_cast<std::uint64_t>(device->number()); });
 }
 
-sluice_status sync(sluice_device* device) noexcept {
-  return run_on(device, [&] { device->sync(); });
-}
-
 // ---- Memory.
-
-sluice_status alloc(sluice_device* device, std::uint64_t bytes, sluice_memory* memory) noexcept {
-  return run_on(device, [&] { *memory = device->alloc(bytes); });
-}
-
-sluice_status free(sluice_device* device, sluice_memory memory) noexcept {
-  return run_on(device, [&] { device->free(memory); });
-}
-
-sluice_status alloc_host(sluice_device* device, std::uint64_t bytes, void** memory) noexcept {
-  return run_on(device, [&] { *memory = device->alloc_host(bytes); });
-}
-
-sluice_status free_host(sluice_device* device, void* memory) noexcept {
-  return run_on(device, [&] { device->free_host(memory); });
-}
 
 sluice_status wrap(sluice_device* device, std::uint64_t address, std::uint64_t bytes, sluice_memory* memory) noexcept {
   return run_on(device, [&] { *memory = device->wrap(address, bytes); });
@@ -99,40 +74,7 @@ sluice_status address(sluice_device* device, sluice_memory memory, std::uint64_t
   return run_on(device, [&] { *address = device->address(memory); });
 }
 
-sluice_status free_bytes(sluice_device* device, std::uint64_t* bytes) noexcept {
-  return run_on(device, [&] { *bytes = device->free_bytes(); });
-}
-
 // ---- Copies.
-
-sluice_status write(sluice_device* device, sluice_memory to, std::uint64_t offset, const void* from,
-                    std::uint64_t bytes) noexcept {
-  return run_on(device, [&] { device->write({to, offset, bytes}, from); });
-}
-
-sluice_status read(sluice_device* device, sluice_memory from, std::uint64_t offset, void* to,
-                   std::uint64_t bytes) noexcept {
-  return run_on(device, [&] { device->read({from, offset, bytes}, to); });
-}
-
-sluice_status write_async(sluice_device* device, sluice_memory to, std::uint64_t offset, const void* from,
-                          std::uint64_t bytes, sluice_ticket* ticket) noexcept {
-  return run_on(device, [&] { *ticket = device->write_async({to, offset, bytes}, from); });
-}
-
-sluice_status read_async(sluice_device* device, sluice_memory from, std::uint64_t offset, void* to, std::uint64_t bytes,
-                         sluice_ticket* ticket) noexcept {
-  return run_on(device, [&] { *ticket = device->read_async({from, offset, bytes}, to); });
-}
-
-sluice_status wait(sluice_device* device, sluice_ticket ticket) noexcept {
-  return run_on(device, [&] { device->wait(ticket); });
-}
-
-sluice_status copy(sluice_device* device, sluice_memory to, std::uint64_t to_offset, sluice_memory from,
-                   std::uint64_t from_offset, std::uint64_t bytes) noexcept {
-  return run_on(device, [&] { device->copy({to, to_offset, bytes}, {from, from_offset, bytes}); });
-}
 
 sluice_status peer_copy(sluice_device* to_device, sluice_memory to, std::uint64_t to_offset, sluice_device* from_device,
                         sluice_memory from, std::uint64_t from_offset, std::uint64_t bytes) noexcept {
@@ -209,16 +151,7 @@ constexpr sluice_backend make_table() {
   table.device_count = device_count;
   table.open = open;
   table.info = info;
-  table.alloc = alloc;
-  table.free = free;
-  table.alloc_host = alloc_host;
-  table.free_host = free_host;
-  table.write = write;
-  table.read = read;
-  table.write_async = write_async;
-  table.read_async = read_async;
-  table.wait = wait;
-  table.copy = copy;
+  plugin::MemoryEntries<Entry>::put(table);
   table.peer_copy = peer_copy;
   table.compile = compile;
   table.kernel_binary = kernel_binary;
@@ -230,8 +163,6 @@ constexpr sluice_backend make_table() {
   table.enable = enable;
   table.native_handle = native_handle;
   table.wrap = wrap;
-  table.sync = sync;
-  table.free_bytes = free_bytes;
   table.address = address;
   return table;
 }
