@@ -61,5 +61,24 @@ TEST(State, TensorsAreListedDepthFirstWithTies) {
   for (const auto& [name, tensor] : found) EXPECT_TRUE(tensor.same_handle(x)) << name;
 }
 
+TEST(State, NamedTensorsMakeATree) {
+  const Tensor x = from(std::vector{1}), y = from(std::vector{2});
+  const NamedTensors tensors = {{"layers.1.weight", x}, {"layers.0.weight", y}, {"layers.0.bias", x}, {"scale.2", y}};
+  const State tree = tree_of(tensors);
+  EXPECT_TRUE(tree.at("layers").is_list());
+  EXPECT_TRUE(tree.at("scale").is_record()) << "a list begins with 0";
+  EXPECT_EQ(tree.at("layers.0").record().size(), 2U);
+  EXPECT_EQ(named_tensors(tree).size(), tensors.size());
+  for (const auto& [name, tensor] : tensors) EXPECT_TRUE(tree.at(name).tensor().same_handle(tensor)) << name;
+}
+
+TEST(State, NamesThatMakeNoTreeAreRefused) {
+  const Tensor x = from(std::vector{1});
+  for (const auto& [first, second] : std::vector<std::pair<std::string, std::string>>{
+           {"a", "a.b"}, {"a.b", "a"}, {"a.b", "a.b"}, {"x", std::string(400, '.')}}) {
+    EXPECT_THROW((void)tree_of({{first, x}, {second, x}}), ArgumentError) << first << ", " << second;
+  }
+}
+
 }  // namespace
 }  // namespace sluice

@@ -84,4 +84,9 @@ class SLUICE_API State {
 /// The tensors of a tree under their dotted paths, depth first. Places that hold the same tensor are each listed.
 SLUICE_API NamedTensors named_tensors(const State& state);
 
+/// The other way: the tree that has these tensors under these dotted paths, "layers.0.weight". What has the children 0,
+/// 1, ... and no others is a list. Throws ArgumentError where one name is a part of another's path, or occurs twice, or
+/// has more than 100 parts.
+SLUICE_API State tree_of(const NamedTensors& tensors);
+
 }  // namespace sluice::inline v0

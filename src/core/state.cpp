@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 
 namespace sluice::inline v0 {
@@ -79,6 +82,57 @@ class Collector {
   std::string path_;
 };
 
+/// A tree that is being built; children in the order in which they were met.
+struct Branch {
+  Tensor leaf;
+  std::vector<std::pair<std::string, std::unique_ptr<Branch>>> children;
+  std::map<std::string, Branch*, std::less<>> by_name;
+
+  Branch& child(std::string_view name) {
+    if (const auto found = by_name.find(name); found != by_name.end()) return *found->second;
+    children.emplace_back(name, std::make_unique<Branch>());
+    return *(by_name[std::string(name)] = children.back().second.get());
+  }
+};
+
+constexpr int kMostParts = 100;
+
+void plant(Branch& root, const std::string& name, const Tensor& tensor) {
+  Branch* branch = &root;
+  int parts = 0;
+  for (std::string_view rest = name; !rest.empty() || parts == 0;) {
+    const std::size_t dot = rest.find('.');
+    if (++parts > kMostParts) throw ArgumentError("tree_of: a name has more than 100 parts");
+    branch = &branch->child(rest.substr(0, dot));
+    if (branch->leaf) throw ArgumentError(fmt::format("tree_of: \"{}\" lies in, or is, another tensor", name));
+    if (dot == std::string_view::npos) break;
+    rest.remove_prefix(dot + 1);
+  }
+  if (!branch->children.empty()) throw ArgumentError(fmt::format("tree_of: other tensors lie in \"{}\"", name));
+  branch->leaf = tensor;
+}
+
+/// Whether the children are called 0, 1, ... and nothing else.
+bool is_list(const Branch& branch) {
+  std::size_t number = 0;
+  while (branch.by_name.contains(std::to_string(number))) ++number;
+  return number > 0 && number == branch.children.size();
+}
+
+State grown(const Branch& branch) {
+  if (branch.leaf) return branch.leaf;
+  if (is_list(branch)) {
+    State::List list;
+    for (std::size_t i = 0; i < branch.children.size(); ++i) {
+      list.push_back(grown(*branch.by_name.find(std::to_string(i))->second));
+    }
+    return list;
+  }
+  State::Record record;
+  for (const auto& [name, child] : branch.children) record.emplace_back(name, grown(*child));
+  return record;
+}
+
 }  // namespace
 
 bool State::boolean() const { return get_as<bool>(value_, *this, "a bool"); }
@@ -131,6 +185,12 @@ NamedTensors named_tensors(const State& state) {
   Collector collector;
   collector.walk(state);
   return std::move(collector.found);
+}
+
+State tree_of(const NamedTensors& tensors) {
+  Branch root;
+  for (const auto& [name, tensor] : tensors) plant(root, name, tensor);
+  return grown(root);
 }
 
 }  // namespace sluice::inline v0
