@@ -18,7 +18,7 @@ TEST(Interop, HostMemoryIsATensorWithoutACopy) {
   std::vector<float> numbers = {1, 2, 3, 4, 5, 6};
   int released = 0;
   {
-    const Tensor x = wrap_memory(cpu_device(), address_of(numbers.data()), {2, 3}, f32, [&] { ++released; });
+    const Tensor x = wrap_memory(cpu_device(), numbers.data(), {2, 3}, f32, [&] { ++released; });
     EXPECT_EQ(x.span<float>().data(), numbers.data());
     EXPECT_EQ(memory_address(x), address_of(numbers.data()));
     EXPECT_EQ(sum(x, {0}).to_vector<float>(), (std::vector<float>{3, 7, 11}));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 #include "sluice/tensor.hpp"
 
@@ -14,12 +15,19 @@ namespace sluice::inline v0 {
 /// called once, by any thread, when the last handle is gone and no queued work uses the memory; not if this throws.
 ///
 ///   std::vector<float> samples(6, 1.0F);
-///   Tensor x = wrap_memory(cpu_device(), reinterpret_cast<std::uintptr_t>(samples.data()), {2, 3}, f32);
+///   Tensor x = wrap_memory(cpu_device(), samples.data(), {2, 3}, f32);
 ///
 /// Throws ArgumentError for null and for an address that is not a multiple of the element size, DeviceError where the
 /// driver does not know so many bytes there, Unsupported on devices without addresses (OpenCL) or without the type.
 SLUICE_API Tensor wrap_memory(const Device& device, std::uint64_t address, const Shape& shape, DType dtype,
                               std::function<void()> release = {});
+
+/// The same for a pointer.
+template <class T>
+Tensor wrap_memory(const Device& device, T* address, const Shape& shape, DType dtype,
+                   std::function<void()> release = {}) {
+  return wrap_memory(device, reinterpret_cast<std::uint64_t>(address), shape, dtype, std::move(release));
+}
 
 /// Where the elements of `x` begin, for libraries that compute on the same device; waits until they are computed. 0 if
 /// there are none. They may be read while a handle on them lives, and never written. Throws Unsupported on devices
