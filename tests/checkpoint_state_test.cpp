@@ -233,6 +233,9 @@ TEST(Formats, EndingsAndNames) {
   save(folder / "model.npz", layer);
   std::filesystem::rename(folder / "model.npz", folder / "model.safetensors");
   expect_contains(message_of<FileError>([&] { load(folder / "model.safetensors", other); }), {"begins as npz"});
+  save(folder / "model.safetensors", layer);
+  std::filesystem::rename(folder / "model.safetensors", folder / "model.bson");
+  expect_contains(message_of<FileError>([&] { load(folder / "model.bson", other); }), {"begins as safetensors"});
 }
 
 TEST(Formats, StatesInEveryFormatThatIsWritten) {

@@ -231,7 +231,10 @@ TEST(Checkpoint, Paths) {
   const Tensor x = arange(3);
   Tensor y = arange(3);
   EXPECT_THROW(save(folder / "x.bin", x), ArgumentError);
+  EXPECT_THROW(load(folder / "x.bin", y), ArgumentError);
+  std::ofstream(folder / "x") << "x";
   EXPECT_THROW(load(folder / "x", y), ArgumentError);
+  std::filesystem::remove(folder / "x");
   EXPECT_THROW(save("", x), ArgumentError);
   EXPECT_THROW(load(folder / "none.safetensors", y), FileError);
   expect_contains(message_of([&] { save(folder / "no/such/x.safetensors", x); }), {"there is no folder", "no/such"});

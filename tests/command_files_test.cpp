@@ -59,6 +59,7 @@ TEST_F(Command, NamesCannotSpeakToTheTerminal) {
 
 TEST_F(Command, InspectSaysWhatIsWrong) {
   std::ofstream("short.safetensors") << "123";
+  std::ofstream("model.xyz") << "123";
   for (const auto& [path, words] : std::map<std::string, std::string>{{"none.npz", "there is no file"},
                                                                       {"short.safetensors", "has 3 bytes"},
                                                                       {"model.pt", "pickle"},
@@ -80,6 +81,44 @@ TEST_F(Command, ConvertKeepsNamesAndBits) {
   EXPECT_TRUE(equal(back.at("m").tensor(), shared));
   EXPECT_EQ(run({"convert", "y.npz", "z.unknown"}).code, 2);
   EXPECT_EQ(run({"convert", "y.npz"}).code, 2);
+}
+
+TEST_F(Command, ConvertMakesTheTreeThatFluxReads) {
+  write_state("x.safetensors", State::Record{{"layers.0.weight", ones({2, 3})}, {"layers.1.weight", ones({1, 2})}});
+  EXPECT_EQ(run({"convert", "x.safetensors", "x.bson"}).code, 0);
+  const State file = read_state("x.bson");
+  EXPECT_EQ(file.at("model_state").find("layers.0.weight"), nullptr) << "the names are a tree now";
+  EXPECT_EQ(file.at("model_state.layers").size(), 2U);
+  write_state("named.bson", State::Record{{"model_state", State::Record{{"weight", ones({2})}}}});
+  EXPECT_EQ(run({"convert", "named.bson", "again.bson"}).code, 0);
+  EXPECT_TRUE(read_state("again.bson").at("model_state.weight").is_tensor()) << "and not under one name more";
+}
+
+TEST_F(Command, ConvertRefusesWhatWouldLeaveNothing) {
+  write_state("x.bson", State::Record{{"model_state", State::Record{{"epoch", 5}}}});
+  const Ended ended = run({"convert", "x.bson", "x.npz"});
+  EXPECT_NE(ended.code, 0);
+  EXPECT_TRUE(contains(ended.err, "holds no tensor")) << ended.err;
+  EXPECT_FALSE(std::filesystem::exists("x.npz"));
+}
+
+TEST_F(Command, FilesThatCannotBeReadOrWrittenAreCalledSo) {
+  write_state("x.safetensors", State::Record{{"a", ones({1})}});
+  std::filesystem::create_directory("folder");
+  for (const auto& [arguments, words] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"inspect", "absent"}, "there is no file"},
+           {{"inspect", "folder"}, "folder"},
+           {{"convert", "x.safetensors", "x.pt"}, "is not written"},
+           {{"convert", "x.safetensors", "x.jld2"}, "can only be read"}}) {
+    const Ended ended = run(arguments);
+    EXPECT_NE(ended.code, 0);
+    EXPECT_TRUE(contains(ended.err, words)) << ended.err;
+  }
+  EXPECT_FALSE(contains(run({"convert", "x.safetensors", "x"}).err, "jld2")) << "which cannot be written";
+}
+
+TEST_F(Command, ConformanceKnowsOneCpu) {
+  EXPECT_EQ(run({"conformance", "--device", "CPU:9", "--only", "softmax"}).code, 2);
 }
 
 }  // namespace

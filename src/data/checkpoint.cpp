@@ -39,7 +39,7 @@ void check_metadata(const SaveOptions& options, const FileFormat& format) {
 }  // namespace
 
 void save_model(const std::string& path, ModelRef model, const SaveOptions& options) {
-  const FileFormat& format = format_of(path, options.format, "save");
+  const FileFormat& format = format_to_write(path, options.format, "save");
   check_metadata(options, format);
   if (format.write_state == nullptr) return write_tensor_file(format, path, file_of(model, options));
   if (!options.rename.empty() || !options.prefix.empty()) {

@@ -46,6 +46,11 @@ void write_safetensors_file(const std::string& path, const TensorFile& file) {
   write_safetensors(path, file.tensors, metadata);
 }
 
+/// A length of at most 100 MB, then the header's JSON.
+bool begins_as_safetensors(std::string_view head) {
+  return head.size() > 8 && head[8] == '{' && head.substr(4, 4) == std::string_view("\0\0\0\0", 4);
+}
+
 constexpr std::string_view kSafetensors[] = {".safetensors", kIndexEnding};
 constexpr std::string_view kNpz[] = {".npz"};
 constexpr std::string_view kNpy[] = {".npy"};
@@ -53,7 +58,7 @@ constexpr std::string_view kBson[] = {".bson"};
 constexpr std::string_view kJld2[] = {".jld2"};
 
 constexpr FileFormat kFormats[] = {
-    {"safetensors", kSafetensors, nullptr, read_safetensors, write_safetensors_file, nullptr},
+    {"safetensors", kSafetensors, begins_as_safetensors, read_safetensors, write_safetensors_file, nullptr},
     {"npz", kNpz, [](std::string_view head) { return head.starts_with("PK\3\4") || head.starts_with("PK\5\6"); },
      read_npz_state, write_npz_file, nullptr},
     {"npy", kNpy, [](std::string_view head) { return head.starts_with("\x93NUMPY"); }, read_npy_state, write_npy_file,
@@ -65,10 +70,16 @@ constexpr FileFormat kFormats[] = {
 
 constexpr std::string_view kPickles[] = {".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle"};
 
-/// Why a pickle is not read, and what to do.
-void refuse_pickles(const std::string& path, std::string_view operation) {
+/// Why a pickle is neither read nor written, and what to do.
+void refuse_pickles(const std::string& path, std::string_view operation, bool is_written) {
   for (const std::string_view ending : kPickles) {
     if (!path.ends_with(ending)) continue;
+    if (is_written) {
+      throw ArgumentError(
+          fmt::format("{}: {} has the ending of a Python pickle, which is not written; end it in .safetensors, which "
+                      "PyTorch reads by safetensors.torch.load_file",
+                      operation, path));
+    }
     throw ArgumentError(
         fmt::format("{0}: {1} has the ending of a Python pickle, which runs code when it is opened, so it is never "
                     "read; convert it once in Python: import torch; from safetensors.torch import save_file; "
@@ -77,18 +88,20 @@ void refuse_pickles(const std::string& path, std::string_view operation) {
   }
 }
 
-std::string known_formats(bool endings) {
+bool is_writable(const FileFormat& format) { return format.write_tensors != nullptr || format.write_state != nullptr; }
+
+std::string known_formats(bool endings, bool is_written) {
   std::string text;
   for (const FileFormat& format : kFormats) {
+    if (is_written && !is_writable(format)) continue;
     text += text.empty() ? "" : ", ";
     text += endings ? format.endings.front() : format.name;
   }
   return text;
 }
 
-}  // namespace
-
-const FileFormat& format_of(const std::string& path, const std::string& wanted, std::string_view operation) {
+const FileFormat& named_format(const std::string& path, const std::string& wanted, std::string_view operation,
+                               bool is_written) {
   for (const FileFormat& format : kFormats) {
     if (wanted == format.name) return format;
     for (const std::string_view ending : format.endings) {
@@ -96,17 +109,27 @@ const FileFormat& format_of(const std::string& path, const std::string& wanted, 
     }
   }
   if (!wanted.empty()) {
-    throw ArgumentError(
-        fmt::format("{}: there is no format \"{}\"; there are {}", operation, wanted, known_formats(false)));
+    throw ArgumentError(fmt::format("{}: there is no format \"{}\"; there are {}", operation, wanted,
+                                    known_formats(false, is_written)));
   }
-  refuse_pickles(path, operation);
   throw ArgumentError(fmt::format("{}: \"{}\" does not say its format; end the name in one of {}, or name the format",
-                                  operation, path, known_formats(true)));
+                                  operation, path, known_formats(true, is_written)));
+}
+
+}  // namespace
+
+const FileFormat& format_to_write(const std::string& path, const std::string& wanted, std::string_view operation) {
+  if (wanted.empty()) refuse_pickles(path, operation, true);
+  const FileFormat& format = named_format(path, wanted, operation, true);
+  if (is_writable(format)) return format;
+  throw ArgumentError(fmt::format("{}: the format {} can only be read; use safetensors", operation, format.name));
 }
 
 const FileFormat& format_of_file(const std::string& path, const std::string& wanted, std::string_view operation) {
-  const FileFormat& format = format_of(path, wanted, operation);
-  const std::string head = StoredFile(path, std::string(operation)).head(kHead);
+  if (wanted.empty()) refuse_pickles(path, operation, false);
+  const StoredFile file(path, std::string(operation));  // before its format, so that a file that is absent is called so
+  const FileFormat& format = named_format(path, wanted, operation, false);
+  const std::string head = file.head(kHead);
   if (format.begins != nullptr && format.begins(head)) return format;
   for (const FileFormat& other : kFormats) {
     if (&other == &format || other.begins == nullptr || !other.begins(head)) continue;
@@ -117,9 +140,6 @@ const FileFormat& format_of_file(const std::string& path, const std::string& wan
 }
 
 void write_tensor_file(const FileFormat& format, const std::string& path, const TensorFile& file) {
-  if (format.write_tensors == nullptr) {
-    throw ArgumentError(fmt::format("save: the format {} can only be read; use safetensors", format.name));
-  }
   format.write_tensors(path, file);
 }
 
@@ -132,7 +152,7 @@ State read_state(const std::string& path, const std::string& format) {
 }
 
 void write_state(const std::string& path, const State& state, const std::string& wanted) {
-  const detail::FileFormat& format = detail::format_of(path, wanted, "write_state");
+  const detail::FileFormat& format = detail::format_to_write(path, wanted, "write_state");
   if (format.write_state != nullptr) return format.write_state(path, detail::on_host(state));
   detail::write_tensor_file(format, path, detail::tensor_file_of(state));
 }

@@ -32,17 +32,17 @@ struct FileFormat {
   void (*write_state)(const std::string& path, const State& state);  ///< its tensors are on the CPU
 };
 
-/// The format that `wanted` names, else the one of the path's ending. Throws ArgumentError listing the known ones;
-/// PyTorch's own files are refused with what to do instead.
-const FileFormat& format_of(const std::string& path, const std::string& wanted, std::string_view operation);
-/// The same for a file that is there; throws FileError where it begins as another format does.
+/// The format that `wanted` names, else the one of the path's ending. Throws ArgumentError listing the known ones that
+/// can be written; PyTorch's own files are refused with what to do instead.
+const FileFormat& format_to_write(const std::string& path, const std::string& wanted, std::string_view operation);
+/// The same for a file that is read. Throws FileError where there is none, or it begins as another format does.
 const FileFormat& format_of_file(const std::string& path, const std::string& wanted, std::string_view operation);
 
 /// The tree with its tensors on the CPU, ties kept.
 State on_host(const State& state);
 /// The tensors of a tree. Throws ArgumentError naming what is no tensor.
 TensorFile tensor_file_of(const State& state);
-/// Throws ArgumentError where `format` cannot write.
+/// To a format that takes tensors.
 void write_tensor_file(const FileFormat& format, const std::string& path, const TensorFile& file);
 
 }  // namespace sluice::detail

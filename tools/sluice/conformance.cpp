@@ -35,6 +35,7 @@ Device device_named(const std::string& text) {
     if (!is_number) throw ArgumentError("conformance: " + text + " is no device; write for example OpenCL:0");
     number = std::stoi(digits);
   }
+  if (backend == "CPU" && number > 0) throw ArgumentError("conformance: " + text + ": there is one CPU device, CPU:0");
   try {
     return get_device(backend, number);
   } catch (const Error& error) {

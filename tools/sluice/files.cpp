@@ -72,8 +72,9 @@ void print_text(const FileSummary& summary, const Total& total) {
   std::string text = summary.tensors.empty() ? "" : table.text();
   for (const auto& [name, value] : summary.values) text += escaped(name) + " = " + escaped(value) + "\n";
   for (const auto& [name, value] : summary.metadata) text += escaped(name) + ": " + escaped(value) + "\n";
-  print(text + summary.format + ", " + std::to_string(summary.tensors.size()) + " tensors, " +
-        std::to_string(total.elements) + " elements, " + std::to_string(total.bytes) + " bytes\n");
+  print(text + summary.format + ", " + std::to_string(summary.tensors.size()) +
+        (summary.tensors.size() == 1 ? " tensor, " : " tensors, ") + std::to_string(total.elements) + " elements, " +
+        std::to_string(total.bytes) + " bytes\n");
 }
 
 }  // namespace
@@ -86,16 +87,31 @@ int inspect_file(const InspectOptions& options) {
   return options.finite && (total.has_nan || total.has_infinity) ? kFinding : kFine;
 }
 
+/// As Julia reads it: a tree, under the name that Flux's users give it. What has one name has that instead.
+State for_julia(const State& state) {
+  const bool is_flat = state.is_record() && std::ranges::all_of(state.record(), [](const State::Member& member) {
+                         return member.second.is_tensor();
+                       });
+  State tree = is_flat ? tree_of(named_tensors(state)) : state;
+  const bool has_one_name = tree.is_record() && tree.size() == 1 && !tree.record().front().second.is_tensor();
+  return has_one_name && tree.record().front().first != "layers" ? tree.record().front().second : tree;
+}
+
 int convert_file(const ConvertOptions& options) {
   State state = read_state(options.from, options.from_format);
   Json left_out = Json::object();
   const bool keeps_all = options.to_format.empty() ? options.to.ends_with(".bson") : options.to_format == "bson";
-  if (!keeps_all) {
+  if (keeps_all) {
+    state = for_julia(state);
+  } else {
     for (const auto& [name, value] : inspect(options.from, options.from_format).values) left_out[name] = value;
   }
   if (!left_out.empty()) {
     State::Record tensors;
     for (auto& [name, tensor] : named_tensors(state)) tensors.emplace_back(name, std::move(tensor));
+    if (tensors.empty()) {
+      throw ArgumentError("convert: " + options.from + " holds no tensor, and " + options.to + " keeps nothing else");
+    }
     state = State(std::move(tensors));
   }
   write_state(options.to, state, options.to_format);
