@@ -7,6 +7,7 @@ Runs in the first of $SLUICE_PYTHON, this interpreter and python3 that has both 
 """
 
 import itertools
+import json
 import os
 import pathlib
 import subprocess
@@ -64,6 +65,12 @@ def faults(command, folder):
     save_file(made, folder / "a.safetensors", metadata={"format": "np"})
     run(command, "convert", folder / "a.safetensors", folder / "b.safetensors")
     yield from compare("safetensors", load_file(folder / "b.safetensors"), made)
+
+    index = folder / "shards.safetensors.index.json"
+    run(command, "convert", folder / "a.safetensors", index)
+    shards = {shard: load_file(folder / shard) for shard in set(json.loads(index.read_text())["weight_map"].values())}
+    listed = json.loads(index.read_text())["weight_map"].items()
+    yield from compare("index", {name: shards[shard][name] for name, shard in listed}, made)
 
     # A tensor of the library has the sizes of safetensors in reverse order, and .npz files keep its indices.
     run(command, "convert", folder / "b.safetensors", folder / "c.npz")

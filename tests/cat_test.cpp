@@ -1,11 +1,12 @@
 #include "finite_differences.hpp"
+#include "messages.hpp"
 #include "strided_reference.hpp"
 
 namespace sluice {
 namespace {
 
 using test::Index;
-using test::message_of;
+using tests::message_of;
 
 // Every element of the result against the part it comes from.
 void expect_joined(const std::vector<Tensor>& parts, int dim) {

@@ -5,28 +5,16 @@
 #include <sstream>
 
 #include "fake_device.hpp"
+#include "messages.hpp"
 #include "sluice/sluice.hpp"
 #include "temporary_folder.hpp"
 
 namespace sluice {
 namespace {
 
+using tests::expect_contains;
+using tests::message_of;
 using tests::TemporaryFolder;
-
-template <class E>
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing of that kind was thrown";
-  return "";
-}
-
-void expect_contains(const std::string& text, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
-}
 
 /// A State as Flux writes one of Chain(Dense(2 => 3), Dense(3 => 1; bias = false)).
 State flux_state(const Tensor& w0, const Tensor& b0, const Tensor& w1, const State& b1) {

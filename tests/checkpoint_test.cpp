@@ -11,6 +11,7 @@
 #include <map>
 
 #include "fake_device.hpp"
+#include "messages.hpp"
 #include "sluice/ops.hpp"
 #include "src/data/safetensors.hpp"
 #include "temporary_folder.hpp"
@@ -18,6 +19,8 @@
 namespace sluice {
 namespace {
 
+using tests::expect_contains;
+using tests::message_of;
 using tests::TemporaryFolder;
 
 struct Part {
@@ -41,19 +44,6 @@ struct Tied {
   Tensor other = randn({2, 3});
   SLUICE_FIELDS(encoder, decoder, other)
 };
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-void expect_contains(const std::string& message, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << part << " in " << message;
-}
 
 TEST(Checkpoint, EveryLeafComesBack) {
   const TemporaryFolder folder;
@@ -283,25 +273,6 @@ TEST(Checkpoint, AFullDiskLeavesTheOldFile) {
   EXPECT_EQ(status, 0);
   EXPECT_EQ(tests::content_of(path), old);
   EXPECT_EQ(folder.files(), 1u);
-}
-
-TEST(Checkpoint, KillingTheWriterLeavesAWholeFile) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "x.safetensors";
-  const Tensor a = full({200000}, 1.0), b = full({200000}, 2.0);
-  save(path, a);
-  for (int round = 0; round < 10; ++round) {
-    const pid_t child = fork();
-    if (child == 0) {
-      for (bool odd = false;; odd = !odd) save(path, odd ? a : b);
-    }
-    usleep(3000 + 1000 * static_cast<useconds_t>(round));
-    kill(child, SIGKILL);
-    waitpid(child, nullptr, 0);
-    Tensor x = zeros({200000});
-    load(path, x);
-    EXPECT_TRUE(equal(x, a) || equal(x, b));
-  }
 }
 
 TEST(Checkpoint, LoadSaveToTheSamePathAndLoad) {

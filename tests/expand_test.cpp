@@ -1,4 +1,5 @@
 #include "finite_differences.hpp"
+#include "messages.hpp"
 #include "strided_reference.hpp"
 
 namespace sluice {
@@ -33,7 +34,7 @@ TEST(Expand, AlignsTheFirstDimension) {
 }
 
 TEST(Expand, NamesBothShapes) {
-  EXPECT_EQ(test::message_of<ShapeError>([] {
+  EXPECT_EQ(tests::message_of<ShapeError>([] {
               expand(zeros({3, 2}), {4, 2});
             }),
             "expand: (3, 2) does not broadcast to (4, 2); sizes must be equal or 1, first dimensions aligned");

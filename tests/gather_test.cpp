@@ -1,13 +1,14 @@
 #include <cstdlib>
 
 #include "finite_differences.hpp"
+#include "messages.hpp"
 #include "strided_reference.hpp"
 
 namespace sluice {
 namespace {
 
 using test::Index;
-using test::message_of;
+using tests::message_of;
 
 Tensor random_indices(std::mt19937& random, const Shape& shape, std::int64_t bound) {
   std::vector<std::int64_t> values(static_cast<std::size_t>(shape.numel()));

@@ -1,11 +1,12 @@
 #include "finite_differences.hpp"
+#include "messages.hpp"
 #include "strided_reference.hpp"
 
 namespace sluice {
 namespace {
 
 using test::Index;
-using test::message_of;
+using tests::message_of;
 
 // Small whole numbers: exact in every type.
 Tensor small(const Shape& shape, DType dtype, unsigned seed) {

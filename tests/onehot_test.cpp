@@ -5,10 +5,13 @@
 #include <functional>
 #include <limits>
 
+#include "messages.hpp"
 #include "sluice/ops.hpp"
 
 namespace sluice {
 namespace {
+
+using tests::message_of;
 
 using Numbers = std::vector<std::int64_t>;
 
@@ -21,15 +24,6 @@ void expect_onehot(const Tensor& y, const Numbers& places, std::int64_t labels) 
       EXPECT_EQ(elements[j * static_cast<std::size_t>(labels) + static_cast<std::size_t>(i)], i == places[j]);
     }
   }
-}
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(OneHot, IntegersOfEveryType) {

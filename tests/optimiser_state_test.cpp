@@ -9,9 +9,13 @@
 #include "src/core/tensor_rep.hpp"
 #include "src/device/allocator.hpp"
 #include "tests/fake_device.hpp"
+#include "tests/messages.hpp"
 
 namespace sluice {
 namespace {
+
+using tests::expect_contains;
+using tests::message_of;
 
 struct Layer {
   Tensor weight;
@@ -36,21 +40,6 @@ Net ones_gradient() {
 
 const void* data_of(const Tensor& x) { return x.bytes().data(); }
 std::vector<float> floats(const Tensor& x) { return x.to_vector<float>(); }
-
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "no error of the expected type";
-  return {};
-}
-
-void expect_contains(const std::string& text, std::initializer_list<const char*> parts) {
-  for (const char* part : parts) EXPECT_NE(text.find(part), std::string::npos) << '"' << part << "\" in: " << text;
-}
 
 TEST(Setup, HasALeafForEveryParameter) {
   const OptimiserState state = setup(Adam{}, Net{});

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "finite_differences.hpp"
+#include "messages.hpp"
 #include "strided_reference.hpp"
 
 namespace sluice {
@@ -59,7 +60,7 @@ TEST(Permute, OfAnOffsetViewLeavesItAsItIs) {
 
 TEST(Permute, RefusesWhatIsNoOrder) {
   const Tensor x = zeros({3, 2});
-  EXPECT_EQ(test::message_of<ArgumentError>([&] {
+  EXPECT_EQ(tests::message_of<ArgumentError>([&] {
               permute(x, {1, 1});
             }),
             "permute: {1, 1} does not name every dimension of (3, 2) once");

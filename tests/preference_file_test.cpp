@@ -8,12 +8,15 @@
 #include <random>
 #include <vector>
 
+#include "messages.hpp"
 #include "sluice/error.hpp"
 #include "src/device/preferences.hpp"
 #include "temporary_folder.hpp"
 
 namespace sluice {
 namespace {
+
+using tests::message_of;
 
 namespace fs = std::filesystem;
 using detail::clear_stored_gpu_backend;
@@ -28,16 +31,6 @@ std::string stored(const std::string& text, const std::string& name = "Metal") {
 }
 
 std::string cleared(const std::string& text) { return without_gpu_backend("file", text); }
-
-template <class Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (const FileError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 #define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
@@ -101,7 +94,7 @@ TEST(Storing, RefusesWhereOneLineIsNotEnough) {
                         {"a = 1\n[Sluice.gpu_backend]\nx = 1\n", "file:2: "},
                         {"[[Sluice.gpu_backend]]\nx = 1\n", "file:1: "}};
   for (const auto& [before, where] : cells) {
-    const std::string message = message_of([&] { stored(before); });
+    const std::string message = message_of<FileError>([&] { stored(before); });
     EXPECT_TRUE(message.starts_with(where)) << message;
     EXPECT_CONTAINS(message, "write gpu_backend = \"Metal\" into the table Sluice by hand");
   }
@@ -114,7 +107,7 @@ TEST(Storing, EscapesTheName) {
     EXPECT_EQ(find_gpu_backend("file", text)->value, name) << text;
     EXPECT_EQ(cleared(text), "[Sluice]\n# kept\n");
   }
-  EXPECT_CONTAINS(message_of([] { stored("", "\xff"); }), "TOML cannot hold this name");
+  EXPECT_CONTAINS(message_of<FileError>([] { stored("", "\xff"); }), "TOML cannot hold this name");
 }
 
 TEST(Clearing, RemovesTheLine) {
@@ -136,7 +129,7 @@ TEST(Clearing, RemovesTheLine) {
 
 TEST(Clearing, RefusesWhereOneLineIsNotEnough) {
   for (const char* text : {"\nSluice = { gpu_backend = 'A', x = 1 }\n", "\n[Sluice.gpu_backend]\nx = 1\n"}) {
-    const std::string message = message_of([&] { cleared(text); });
+    const std::string message = message_of<FileError>([&] { cleared(text); });
     EXPECT_TRUE(message.starts_with("file:2: ")) << message;
     EXPECT_CONTAINS(message, "remove gpu_backend by hand");
   }
@@ -439,13 +432,14 @@ TEST_F(Stored, WhatCannotBeStoredChangesNothing) {
   store_gpu_backend("CUDA");
   const std::string text = "Sluice = { x = 1 } # mine\n";
   std::ofstream(near()) << text;
-  const std::string message = message_of([] { store_gpu_backend("CPU"); });
+  const std::string message = message_of<FileError>([] { store_gpu_backend("CPU"); });
   EXPECT_TRUE(message.starts_with("set_gpu_backend: " + near() + ":1: ")) << message;
   EXPECT_CONTAINS(message, "write gpu_backend = \"CPU\" into the table Sluice by hand");
   EXPECT_EQ(tests::content_of(near()), text);
   EXPECT_EQ(value_now(), "CUDA") << "the wish of the process";
   std::ofstream(near()) << "Sluice = { gpu_backend = 'Metal', x = 1 }\n";
-  EXPECT_TRUE(message_of([] { clear_stored_gpu_backend(); }).starts_with("clear_gpu_backend: " + near() + ":1: "));
+  EXPECT_TRUE(
+      message_of<FileError>([] { clear_stored_gpu_backend(); }).starts_with("clear_gpu_backend: " + near() + ":1: "));
   EXPECT_EQ(value_now(), "CUDA") << "the wish of the process";
   EXPECT_EQ(std::distance(fs::directory_iterator("."), fs::directory_iterator()), 1);
 }

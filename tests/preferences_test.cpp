@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "messages.hpp"
 #include "processes.hpp"
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
@@ -19,6 +20,8 @@
 
 namespace sluice {
 namespace {
+
+using tests::message_of;
 
 namespace fs = std::filesystem;
 using detail::clear_stored_gpu_backend;
@@ -60,16 +63,6 @@ std::string value_now() {
 std::string where_now() {
   const auto wish = gpu_backend_preference();
   return wish ? wish->where : "-";
-}
-
-template <class Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (const FileError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 #define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
@@ -225,7 +218,7 @@ TEST_F(Places, AWorkingFolderThatIsGone) {
   write(of_user(), "[Sluice]\ngpu_backend = \"Home\"\n");
   fs::remove_all(inner());
   EXPECT_EQ(value_now(), "Home");
-  EXPECT_CONTAINS(message_of([] { store_gpu_backend("CUDA"); }), "working folder is gone");
+  EXPECT_CONTAINS(message_of<FileError>([] { store_gpu_backend("CUDA"); }), "working folder is gone");
   EXPECT_EQ(value_now(), "Home");
 }
 
@@ -247,7 +240,7 @@ class Unreadable : public Preferences {
     EXPECT_CONTAINS(said[0], cause);
     EXPECT_CONTAINS(said[0], "\nDefaulting to automatic device selection.");
     for (const auto& change : {+[] { store_gpu_backend("CUDA"); }, +[] { clear_stored_gpu_backend(); }}) {
-      const std::string message = message_of(change);
+      const std::string message = message_of<FileError>(change);
       EXPECT_CONTAINS(message, "_gpu_backend: " + near() + line + ": ");
       EXPECT_CONTAINS(message, cause);
     }
@@ -280,7 +273,7 @@ TEST_F(Unreadable, SomethingElseThatIsCalledSluice) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(value_now(), "-");
     ASSERT_EQ(said.size(), 1U) << text;
     EXPECT_CONTAINS(said[0], "Sluice is not a table; write [Sluice]");
-    EXPECT_CONTAINS(message_of([] { store_gpu_backend("CUDA"); }), "Sluice is not a table; write [Sluice]");
+    EXPECT_CONTAINS(message_of<FileError>([] { store_gpu_backend("CUDA"); }), "Sluice is not a table; write [Sluice]");
     EXPECT_EQ(clear_stored_gpu_backend(), "") << "there is nothing to remove";
     EXPECT_EQ(tests::content_of(near()), text);
   }
@@ -400,14 +393,16 @@ TEST_F(Unreadable, WithoutThePermission) {
   fs::permissions(inner(), fs::perms(0777));  // the file could be replaced
   EXPECT_EQ(exit_code_of_nobody([&] {
               return value_now() == "CUDA" &&
-                     message_of([] { store_gpu_backend("CPU"); }).find("it may not be written") != std::string::npos &&
+                     message_of<FileError>([] { store_gpu_backend("CPU"); }).find("it may not be written") !=
+                         std::string::npos &&
                      value_now() == "CUDA";
             }),
             0);
   fs::permissions(near(), fs::perms(0666));
   fs::permissions(inner(), fs::perms(0755));  // the file cannot be replaced
   EXPECT_EQ(exit_code_of_nobody([&] {
-              return message_of([] { store_gpu_backend("CPU"); }).find("cannot write in") != std::string::npos &&
+              return message_of<FileError>([] { store_gpu_backend("CPU"); }).find("cannot write in") !=
+                         std::string::npos &&
                      value_now() == "CUDA";
             }),
             0);

@@ -1,10 +1,11 @@
 #include "finite_differences.hpp"
+#include "messages.hpp"
 #include "strided_reference.hpp"
 
 namespace sluice {
 namespace {
 
-using test::message_of;
+using tests::message_of;
 
 TEST(Reshape, KeepsElementsAndStorage) {
   const Tensor x = test::distinct({3, 4, 5}, i32);

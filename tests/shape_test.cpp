@@ -7,18 +7,12 @@
 #include <sstream>
 #include <vector>
 
+#include "messages.hpp"
+
 namespace sluice {
 namespace {
 
-template <class E, class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
+using tests::message_of;
 
 TEST(Shape, HoldsSizesOfAnyIntegerType) {
   const std::vector<int> v(7);

@@ -1,4 +1,5 @@
 #include "finite_differences.hpp"
+#include "messages.hpp"
 #include "strided_reference.hpp"
 
 namespace sluice {
@@ -59,13 +60,13 @@ TEST(Slice, OutlivesWhatItWasCutFrom) {
 
 TEST(Slice, RefusesWhatIsOutside) {
   const Tensor x = zeros({3, 4});
-  EXPECT_EQ(test::message_of<IndexError>([&] { slice(x, 1, 2, 5); }),
+  EXPECT_EQ(tests::message_of<IndexError>([&] { slice(x, 1, 2, 5); }),
             "slice: 2 ... 5 does not lie within dimension 1 of (3, 4); 0 <= first <= last <= 4 is needed");
   EXPECT_THROW(slice(x, 1, -1, 2), IndexError);
   EXPECT_THROW(slice(x, 1, 3, 2), IndexError);
   EXPECT_THROW(slice(x, 2, 0, 1), IndexError);
   EXPECT_THROW(slice(scalar(1.0F), 0, 0, 1), IndexError);
-  EXPECT_EQ(test::message_of<ArgumentError>([&] { slice(x, 1, 0, 2, 0); }),
+  EXPECT_EQ(tests::message_of<ArgumentError>([&] { slice(x, 1, 0, 2, 0); }),
             "slice: a step of 0; it must be at least 1");
   EXPECT_THROW(slice(x, 1, 0, 2, -1), ArgumentError);
   EXPECT_EQ(slice(x, 1, 0, 4, std::int64_t{1} << 62).shape(), (Shape{3, 1}));

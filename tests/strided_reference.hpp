@@ -73,16 +73,4 @@ inline void expect_moved(const Tensor& y, const Tensor& x, const Shape& shape,
   }
 }
 
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    return std::string("another exception: ") + error.what();
-  }
-  return "nothing was thrown";
-}
-
 }  // namespace sluice::test

@@ -5,27 +5,16 @@
 #include <thread>
 
 #include "fake_device.hpp"
+#include "messages.hpp"
 #include "src/core/tensor_rep.hpp"
 
 namespace sluice {
 namespace {
 
 using detail::Operand;
+using tests::expect_contains;
 using tests::FakeDevice;
-
-template <class E, class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
-void expect_parts(const std::string& message, std::initializer_list<const char*> parts) {
-  for (const char* part : parts) EXPECT_NE(message.find(part), std::string::npos) << part << " in: " << message;
-}
+using tests::message_of;
 
 Tensor on(const Tensor& host, FakeDevice& device) {
   const Tensor x = detail::empty(host.shape(), host.dtype(), &device);
@@ -126,7 +115,8 @@ TEST(Tensor, OnAnotherDeviceIsReadButNotSpanned) {
   EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{1, 2}));
   EXPECT_EQ(detail::view(x, 1, Shape{}).item<float>(), 2.0f);
   EXPECT_EQ(on(from(std::vector<bool>{true, false}), device).to_vector<bool>(), (std::vector<bool>{true, false}));
-  expect_parts(message_of<DeviceError>([&] { (void)x.span<float>(); }), {"span", "CUDA device 1", "x | cpu_device()"});
+  expect_contains(message_of<DeviceError>([&] { (void)x.span<float>(); }),
+                  {"span", "CUDA device 1", "x | cpu_device()"});
   EXPECT_THROW(x.bytes(), DeviceError);
 }
 
@@ -157,7 +147,7 @@ TEST(CommonDevice, NamesBothDevices) {
 
 TEST(CheckedDim, NamesTheBound) {
   EXPECT_EQ(detail::checked_dim(1, 2, "sum"), 1);
-  expect_parts(message_of<IndexError>([] { detail::checked_dim(2, 2, "sum"); }), {"sum", "2", "0 ... 1"});
+  expect_contains(message_of<IndexError>([] { detail::checked_dim(2, 2, "sum"); }), {"sum", "2", "0 ... 1"});
   EXPECT_THROW(detail::checked_dim(-1, 2, "sum"), IndexError);
   EXPECT_THROW(detail::checked_dim(0, 0, "sum"), IndexError);
 }

@@ -3,12 +3,15 @@
 
 #include <functional>
 
+#include "messages.hpp"
 #include "sluice/sluice.hpp"
 #include "temporary_folder.hpp"
 
 namespace sluice {
 namespace {
 
+using tests::expect_contains;
+using tests::message_of;
 using tests::TemporaryFolder;
 
 std::string reference(const std::string& name) { return tests::source_file("tests/reference/" + name); }
@@ -21,20 +24,6 @@ void expect_same_answers(const M& model, const std::string& path) {
   const Tensor y = model(tensor_in(path, "input")), expected = tensor_in(path, "output");
   ASSERT_EQ(y.shape(), expected.shape());
   EXPECT_LT(maximum(abs(y - expected)).item<float>(), 1e-5);
-}
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
-
-void expect_contains(const std::string& text, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
 }
 
 TEST(FromTorch, ASequentialIsMatchedInOrder) {

@@ -12,7 +12,7 @@ namespace sluice::detail {
 namespace {
 
 TensorFile file_of(ModelRef model, const SaveOptions& options) {
-  TensorFile file{.tensors = {}, .aliases = {}, .metadata = options.metadata};
+  TensorFile file{.tensors = {}, .aliases = {}, .metadata = options.metadata, .shard_bytes = options.shard_bytes};
   const std::vector<ModelLeaf> leaves = leaves_of(model);
   const Ties ties(leaves);
   for (std::size_t i = 0; i < leaves.size(); ++i) {
@@ -80,7 +80,11 @@ NamedTensors read_tensors(const std::string& path) {
 }
 
 std::map<std::string, std::string> read_metadata(const std::string& path) {
-  return detail::SafetensorsFile(path, "read_metadata").header().metadata;
+  std::map<std::string, std::string> all;
+  for (const auto& file : detail::open_safetensors(path, "read_metadata")) {
+    all.insert(file->header().metadata.begin(), file->header().metadata.end());
+  }
+  return all;
 }
 
 std::ostream& operator<<(std::ostream& out, const LoadReport& report) {

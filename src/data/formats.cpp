@@ -6,6 +6,7 @@
 #include "src/data/bson.hpp"
 #include "src/data/jld2.hpp"
 #include "src/data/npy.hpp"
+#include "src/data/safetensors_shards.hpp"
 #include "src/data/stored_file.hpp"
 
 namespace sluice::detail {
@@ -36,14 +37,11 @@ State read_safetensors(const std::string& path) {
 }
 
 void write_safetensors_file(const std::string& path, const TensorFile& file) {
-  if (path.ends_with(kIndexEnding)) {
-    throw ArgumentError(
-        fmt::format("save: {} is the name of an index; a model is written to one .safetensors file", path));
-  }
-  std::map<std::string, std::string> metadata = file.metadata;
-  metadata.emplace(kOrderKey, kOrder);
-  for (const auto& [name, target] : file.aliases) metadata.emplace(std::string(kAliasPrefix) + name, target);
-  write_safetensors(path, file.tensors, metadata);
+  TensorFile whole = file;
+  whole.metadata.emplace(kOrderKey, kOrder);
+  if (path.ends_with(kIndexEnding)) return write_sharded_safetensors(path, whole);
+  for (const auto& [name, target] : file.aliases) whole.metadata.emplace(std::string(kAliasPrefix) + name, target);
+  write_safetensors(path, whole.tensors, whole.metadata);
 }
 
 /// A length of at most 100 MB, then the header's JSON.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/checkpoint.hpp"
 #include "sluice/state.hpp"
 #include "src/data/safetensors.hpp"
 
@@ -19,6 +20,7 @@ struct TensorFile {
   std::vector<NamedTensor> tensors;
   std::map<std::string, std::string> aliases;  ///< name to that of the tensor
   std::map<std::string, std::string> metadata;
+  std::uint64_t shard_bytes = SaveOptions{}.shard_bytes;
 };
 
 struct FileFormat {

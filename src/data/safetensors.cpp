@@ -22,19 +22,6 @@ constexpr std::uint64_t kMaxHeader = 100'000'000;
 constexpr std::size_t kPiece = std::size_t{16} << 20;
 constexpr std::int64_t kGrain = std::int64_t{4} << 20;  // bytes that are worth a thread
 
-/// Throws ArgumentError unless the names can be names in a file.
-void check_names(const std::vector<NamedTensor>& tensors) {
-  std::set<std::string> names;
-  for (const auto& [name, tensor] : tensors) {
-    if (name.empty() || name == "__metadata__" || name.find('\0') != std::string::npos) {
-      throw ArgumentError("save: a tensor cannot be named \"" + name.substr(0, name.find('\0')) + "\"");
-    }
-    if (!names.insert(name).second) {
-      throw ArgumentError("save: two tensors are named \"" + name + "\"; change a key of the map that holds one");
-    }
-  }
-}
-
 /// `text` as a JSON string.
 std::string json_string(const std::string& text) {
   try {
@@ -128,12 +115,24 @@ Tensor SafetensorsFile::read(const StoredTensor& stored, const Device& device) c
   return device(tensor);
 }
 
+void check_tensor_names(const std::vector<NamedTensor>& tensors) {
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : tensors) {
+    if (name.empty() || name == "__metadata__" || name.find('\0') != std::string::npos) {
+      throw ArgumentError("save: a tensor cannot be named \"" + name.substr(0, name.find('\0')) + "\"");
+    }
+    if (!names.insert(name).second) {
+      throw ArgumentError("save: two tensors are named \"" + name + "\"; change a key of the map that holds one");
+    }
+  }
+}
+
 void write_safetensors(const std::string& path, std::vector<NamedTensor> tensors,
                        const std::map<std::string, std::string>& metadata) {
   std::stable_sort(tensors.begin(), tensors.end(), [](const NamedTensor& a, const NamedTensor& b) {
     return a.tensor.dtype().size() > b.tensor.dtype().size();
   });
-  check_names(tensors);
+  check_tensor_names(tensors);
   const std::string header = header_of(tensors, metadata);
   const std::uint64_t length = header.size();
   if (length > kMaxHeader) throw ArgumentError("save: the names of the tensors take more than 100 MB");

@@ -62,12 +62,17 @@ class SafetensorsFile {
 /// The files of a checkpoint: one, or those that an index "model.safetensors.index.json" names, which lie beside it.
 std::vector<std::shared_ptr<SafetensorsFile>> open_safetensors(const std::string& path, const std::string& operation);
 inline constexpr std::string_view kIndexEnding = ".safetensors.index.json";
+inline constexpr std::size_t kMostShards = 10'000;
+/// What an index says: a tensor's name to that of its file, which may be anything. Throws FileError.
+std::map<std::string, std::string> read_safetensors_index(const std::string& path, const std::string& operation);
 
 struct NamedTensor {
   std::string name;
   Tensor tensor;
 };
 
+/// Throws ArgumentError for names that are equal, empty, or have a meaning of their own in a file.
+void check_tensor_names(const std::vector<NamedTensor>& tensors);
 /// Writes a file, atomically; tensors may be on any device. Those of wide elements come first, so that all are aligned.
 /// Throws ArgumentError for names that are equal, empty, or not UTF-8.
 void write_safetensors(const std::string& path, std::vector<NamedTensor> tensors,

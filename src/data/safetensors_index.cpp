@@ -17,7 +17,6 @@ using Json = nlohmann::json;
 
 constexpr std::uint64_t kMaxIndex = 100'000'000;
 constexpr std::size_t kMaxDepth = 64;
-constexpr std::size_t kMaxFiles = 10'000;
 
 /// Takes the events of a parse; what is not the weight map is passed over.
 class IndexEvents final : public nlohmann::json_sax<Json> {
@@ -89,7 +88,9 @@ bool is_plain_name(const std::string& name) {
          name != "..";
 }
 
-std::map<std::string, std::string> read_index(const std::string& path, const std::string& operation) {
+}  // namespace
+
+std::map<std::string, std::string> read_safetensors_index(const std::string& path, const std::string& operation) {
   const StoredFile file(path, operation);
   if (file.size() > kMaxIndex) throw FileError(fmt::format("{}: an index of {} bytes", file.name(), file.size()));
   const std::string text = file.head(static_cast<std::size_t>(file.size()));
@@ -99,11 +100,9 @@ std::map<std::string, std::string> read_index(const std::string& path, const std
   return std::move(events.weights);
 }
 
-}  // namespace
-
 std::vector<std::shared_ptr<SafetensorsFile>> open_safetensors(const std::string& path, const std::string& operation) {
   if (!path.ends_with(kIndexEnding)) return {std::make_shared<SafetensorsFile>(path, operation)};
-  const std::map<std::string, std::string> weights = read_index(path, operation);
+  const std::map<std::string, std::string> weights = read_safetensors_index(path, operation);
   const std::string where = operation + ": " + path;
   std::map<std::string, std::shared_ptr<SafetensorsFile>> files;
   std::set<std::pair<std::string, std::string>> present;
@@ -113,7 +112,7 @@ std::vector<std::shared_ptr<SafetensorsFile>> open_safetensors(const std::string
       throw FileError(fmt::format("{}: \"{}\" is said to be in \"{}\"; a file in the folder of the index is expected",
                                   where, name, shard.substr(0, std::min<std::size_t>(200, shard.find('\0')))));
     }
-    if (files.size() == kMaxFiles) throw FileError(fmt::format("{}: more than {} files", where, kMaxFiles));
+    if (files.size() == kMostShards) throw FileError(fmt::format("{}: more than {} files", where, kMostShards));
     const auto shard_path = std::filesystem::path(path).parent_path() / shard;
     const auto& file = files[shard] = std::make_shared<SafetensorsFile>(shard_path.string(), operation);
     for (const StoredTensor& stored : file->header().tensors) {

@@ -1,0 +1,17 @@
+// Writes a checkpoint in several safetensors files: "model-00001-of-00002.safetensors", ... and an index that says
+// which has what, "model.safetensors.index.json".
+#pragma once
+
+#include <string>
+
+#include "src/data/formats.hpp"
+
+namespace sluice::detail {
+
+/// The tensors in their order, each file with as many as `file.shard_bytes` allow and at least one. The files have
+/// names that are free, the index replaces the old one in the end, and only then the files that the old one named are
+/// removed: at every moment there is an index whose files are whole. Throws ArgumentError where there is nothing to
+/// write, or too many files.
+void write_sharded_safetensors(const std::string& index, const TensorFile& file);
+
+}  // namespace sluice::detail

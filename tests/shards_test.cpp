@@ -1,0 +1,138 @@
+// Writing a checkpoint in several files.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "messages.hpp"
+#include "sluice/sluice.hpp"
+#include "temporary_folder.hpp"
+
+namespace sluice {
+namespace {
+
+using tests::content_of;
+using tests::expect_contains;
+using tests::message_of;
+using tests::TemporaryFolder;
+
+constexpr const char* kIndex = "net.safetensors.index.json";
+
+/// 24, 8, 80, 24 and 12 bytes, the last but one tied to the first.
+struct Model {
+  Tensor a = rand({2, 3}), b = rand({2}), c = rand({20}), tied = a, d = rand({3});
+  SLUICE_FIELDS(a, b, c, tied, d)
+};
+
+std::set<std::string> names_in(const std::string& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  return names;
+}
+
+TEST(Shards, EachHoldsWhatFits) {
+  const TemporaryFolder folder;
+  const Model model;
+  save(folder / kIndex, model, {.metadata = {{"epoch", "7"}}, .shard_bytes = 32});
+  EXPECT_EQ(names_in(folder / ""),
+            (std::set<std::string>{kIndex, "net-00001-of-00003.safetensors", "net-00002-of-00003.safetensors",
+                                   "net-00003-of-00003.safetensors"}));
+  EXPECT_EQ(read_tensors(folder / "net-00001-of-00003.safetensors").size(), 2U) << "24 + 8 bytes";
+  EXPECT_EQ(read_tensors(folder / "net-00002-of-00003.safetensors").size(), 1U) << "80 bytes have a file of their own";
+  const auto index = nlohmann::json::parse(content_of(folder / kIndex));
+  EXPECT_EQ(index["metadata"]["total_size"], 124);
+  EXPECT_EQ(index["weight_map"].size(), 4U);
+  EXPECT_EQ(index["weight_map"]["d"], "net-00003-of-00003.safetensors");
+  EXPECT_EQ(read_metadata(folder / kIndex).at("epoch"), "7");
+
+  Model other;
+  other.tied = rand({2, 3});
+  load(folder / kIndex, other);
+  EXPECT_TRUE(equal(other.a, model.a) && equal(other.b, model.b) && equal(other.c, model.c) && equal(other.d, model.d));
+  EXPECT_TRUE(other.tied.same_handle(other.a));
+  EXPECT_TRUE(equal(read_state(folder / kIndex).at("tied").tensor(), model.a));
+}
+
+TEST(Shards, ManySizesComeBack) {
+  const TemporaryFolder folder;
+  for (std::uint64_t shard = 0; shard < 300; shard += 7) {
+    std::map<std::string, Tensor> model, other;
+    for (int i = 0; i < 12; ++i) {
+      const Shape shape{static_cast<std::int64_t>((shard * 5 + static_cast<unsigned>(i) * 11) % 23)};
+      model.emplace("x" + std::to_string(i), rand(shape));
+      other.emplace("x" + std::to_string(i), zeros(shape));
+    }
+    save(folder / kIndex, model, {.shard_bytes = shard});
+    load(folder / kIndex, other);
+    for (const auto& [name, tensor] : model) EXPECT_TRUE(equal(other.at(name), tensor)) << name << " of " << shard;
+    for (const std::string& name : names_in(folder / "")) {
+      if (name == kIndex) continue;
+      std::uint64_t bytes = 0;
+      const auto tensors = read_tensors(folder / name);
+      for (const auto& each : tensors) bytes += static_cast<std::uint64_t>(each.second.numel()) * 4;
+      EXPECT_TRUE(bytes <= shard || tensors.size() == 1) << name << " of " << shard;
+    }
+  }
+}
+
+TEST(Shards, SavingAgainLeavesOnlyTheNew) {
+  const TemporaryFolder folder;
+  save(folder / kIndex, Model(), {.shard_bytes = 32});
+  folder.write("net-mine.safetensors", "not ours");
+  const Model second;
+  save(folder / kIndex, second, {.shard_bytes = 100});
+  EXPECT_EQ(names_in(folder / ""), (std::set<std::string>{kIndex, "net-00001-of-00002.safetensors",
+                                                          "net-00002-of-00002.safetensors", "net-mine.safetensors"}));
+  const Model third;
+  save(folder / kIndex, third, {.shard_bytes = 100});
+  EXPECT_EQ(names_in(folder / ""), (std::set<std::string>{kIndex, "net-2-00001-of-00002.safetensors",
+                                                          "net-2-00002-of-00002.safetensors", "net-mine.safetensors"}))
+      << "never written over files that the index names";
+  Model loaded;
+  load(folder / kIndex, loaded);
+  EXPECT_TRUE(equal(loaded.c, third.c));
+  folder.write("net-00001-of-00002.safetensors", "left by a save that was killed");
+  save(folder / kIndex, second, {.shard_bytes = 100});
+  load(folder / kIndex, loaded);
+  EXPECT_TRUE(equal(loaded.c, second.c));
+  EXPECT_EQ(folder.files(), 4U);
+}
+
+TEST(Shards, WhatAnOldIndexNamesOtherwiseStays) {
+  const TemporaryFolder folder;
+  for (const std::string name : {"other.safetensors", "net-1.safetensors", "net-x-00001-of-00001.safetensors"}) {
+    folder.write(name, "a file");
+    folder.write(kIndex, R"({"weight_map": {"a": ")" + name + R"(", "b": "../net-00001-of-00001.safetensors"}})");
+    save(folder / kIndex, Model());
+    EXPECT_TRUE(std::filesystem::exists(folder / name)) << name;
+  }
+  folder.write(kIndex, "[[[");
+  save(folder / kIndex, Model());
+  EXPECT_EQ(read_tensors(folder / kIndex).size(), 4U) << "an index that cannot be read is replaced";
+}
+
+TEST(Shards, AFailureLeavesTheOld) {
+  const TemporaryFolder folder;
+  const Model model;
+  save(folder / kIndex, model, {.shard_bytes = 32});
+  const auto before = names_in(folder / "");
+  const std::string index = content_of(folder / kIndex);
+  std::map<std::string, Tensor> wrong = {{"a", zeros({4})}, {"z\xff", zeros({4})}};
+  EXPECT_THROW(save(folder / kIndex, wrong, {.shard_bytes = 1}), ArgumentError) << "the second name is not UTF-8";
+  EXPECT_EQ(names_in(folder / ""), before);
+  EXPECT_EQ(content_of(folder / kIndex), index);
+}
+
+TEST(Shards, WhatCannotBeWritten) {
+  const TemporaryFolder folder;
+  const std::map<std::string, Tensor> none;
+  expect_contains(message_of<ArgumentError>([&] { save(folder / kIndex, none); }), {"no tensor"});
+  std::map<std::string, Tensor> many;
+  for (int i = 0; i < 10'001; ++i) many.emplace(std::to_string(i), zeros({1}));
+  expect_contains(message_of<ArgumentError>([&] { save(folder / kIndex, many, {.shard_bytes = 4}); }),
+                  {"shard_bytes of 4", "10001 files"});
+  EXPECT_EQ(folder.files(), 0U);
+}
+
+}  // namespace
+}  // namespace sluice
