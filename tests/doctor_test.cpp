@@ -56,6 +56,15 @@ TEST_F(Command, ShowsWhatWorks) {
   EXPECT_TRUE(contains(cuda["components"][1]["reason"], "libcuDNN.so.1"));
 }
 
+#if !defined(__APPLE__)
+TEST_F(Command, MetalIsNotMissedElsewhere) {
+  setenv("SLUICE_BACKENDS", "Metal", 1);
+  const json metal = examine("Metal");
+  EXPECT_EQ(metal["loaded"], true) << metal;
+  EXPECT_EQ(metal["remedy"], "none needed: Metal is a part of macOS only");
+}
+#endif
+
 #ifdef SLUICE_TEST_SIMULATED
 struct SimulatedDriver {
   const char *folder, *file, *backend, *blas;

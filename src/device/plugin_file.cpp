@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -138,6 +139,12 @@ std::vector<std::string> plugin_files(const std::string& folder, std::string& pr
   if (error) problem = fmt::format("cannot be read: {}", error.message());
   std::sort(files.begin(), files.end());
   return files;
+}
+
+std::string plugin_file_name(std::string_view backend) {
+  std::string file(kPrefix);
+  for (const char c : backend) file += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return file.append(kSuffix);
 }
 
 std::string plugin_name(std::string_view path) {

@@ -27,6 +27,9 @@ std::vector<PluginFolder> plugin_folders();
 /// The files named libsluice-*.so in a folder, sorted; `problem` says why the folder could not be read.
 std::vector<std::string> plugin_files(const std::string& folder, std::string& problem);
 
+/// "libsluice-cuda.so" for "CUDA"; as this system names libraries.
+std::string plugin_file_name(std::string_view backend);
+
 /// "cuda" for ".../libsluice-cuda.so"; empty for another name.
 std::string plugin_name(std::string_view path);
 

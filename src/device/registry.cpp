@@ -145,7 +145,7 @@ void Registry::discover() {
   for (const auto& backend : s.backends) {
     if (backend->table != nullptr || !backend->load_problem.empty()) continue;
     backend->load_problem =
-        fmt::format("no file libsluice-{}.so in {}", lower(backend->name), searched.empty() ? "any folder" : searched);
+        fmt::format("no file {} in {}", plugin_file_name(backend->name), searched.empty() ? "any folder" : searched);
   }
 }
 
@@ -183,7 +183,7 @@ BackendRecord* Registry::find_or_load(std::string_view name, std::string& proble
   for (const auto& backend : state().backends) {
     if (lower(backend->name) == lower(name) && backend->table != nullptr) return backend.get();
   }
-  problem = fmt::format("no file libsluice-{}.so in the folders that are searched", lower(name));
+  problem = fmt::format("no file {} in the folders that are searched", plugin_file_name(name));
   for (PluginFolder& folder : state().folders) {
     if (!folder.problem.empty()) continue;
     for (const std::string& path : plugin_files(folder.path, folder.problem)) {

@@ -53,7 +53,12 @@ bool is_pointless(const std::string& backend, const std::optional<std::vector<Ca
 }
 
 std::string where_to_put_the_file(const std::string& backend) {
-  const std::string file = "libsluice-" + lower(backend) + ".so";
+#if defined(__APPLE__)
+  const std::string ending = ".dylib";
+#else
+  const std::string ending = ".so";
+#endif
+  const std::string file = "libsluice-" + lower(backend) + ending;
   return "put Sluice's plug-in " + file + " into " + library_folder() +
          "/sluice, or name its folder in "
          "$SLUICE_BACKEND_PATH";
@@ -96,7 +101,8 @@ std::string remedy_for(const BackendFinding& backend, const std::optional<std::v
     default: break;
   }
 #if !defined(__APPLE__)
-  if (name == "Metal" && backend.trouble == Trouble::no_file) return "none needed: Metal is a part of macOS only";
+  const bool is_absent = backend.trouble == Trouble::no_file || backend.trouble == Trouble::no_driver;
+  if (name == "Metal" && is_absent) return "none needed: Metal is a part of macOS only";
 #endif
   // Some cards are not on the bus, for example a Jetson's.
   const std::string condition = is_pointless(name, cards) ? "none needed without a card of " + maker_of(name) +
