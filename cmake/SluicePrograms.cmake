@@ -36,6 +36,10 @@ endfunction()
 file(GLOB sluice_conformance_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/sluice/conformance_*.cpp")
 add_library(sluice_conformance OBJECT EXCLUDE_FROM_ALL ${sluice_conformance_sources})
 sluice_set_flags(sluice_conformance)
+if(SLUICE_SANITIZE MATCHES "undefined")
+  # Checks the type behind a virtual call by symbols that the library keeps to itself.
+  target_compile_options(sluice_conformance PRIVATE -fno-sanitize=vptr)
+endif()
 target_include_directories(sluice_conformance PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
 
 # tools/<name>/*.cpp or tools/<name>.cpp, with the completion of its command line in tools/completions/<name>.bash.

@@ -57,7 +57,7 @@ BsonDocument::BsonDocument(ByteSource& source, std::uint64_t at, std::uint64_t l
   if (limit - at < kSmallest) source.fail(at, fmt::format("a document of {} bytes; the smallest has 5", limit - at));
   const auto length = source.number<std::int32_t>(at);
   if (length < static_cast<std::int32_t>(kSmallest) || static_cast<std::uint64_t>(length) > limit - at) {
-    source.fail(at, fmt::format("a document of {} bytes, where 5 to {} are possible", length, limit - at));
+    source.fail(at, fmt::format("a document of {} bytes; it has 5 at least, and {} are left", length, limit - at));
   }
   at_ = at + sizeof(length);
   end_ = at + static_cast<std::uint64_t>(length);
