@@ -7,6 +7,7 @@
 #include <set>
 
 #include "src/data/jld2.hpp"
+#include "src/data/jld2_chunk.hpp"
 #include "src/data/jld2_types.hpp"
 #include "src/data/julia_tensor.hpp"
 #include "src/data/julia_types.hpp"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::string_view kTypesGroup = "_types";
 constexpr std::uint64_t kMostLinkName = 4096;
+constexpr std::uint64_t kMostInflated = std::uint64_t{1} << 32;
 
 State typed_nothing(std::string type) {
   return type.empty() || type == "Core.Nothing" ? State() : State().set_type(std::move(type));
@@ -50,6 +52,9 @@ class Jld2Reader {
   Dataspace dataspace(FileRange range);
   Layout layout(FileRange range);
   State array(const H5Type& type, const Dataspace& space, const Layout& layout);
+  State chunked_array(const H5Type& type, const Dataspace& space, FileRange layout, const H5Message* filters);
+  std::string element_name(const H5Type& type);
+  void spend_inflated(std::uint64_t bytes);
   State value(const H5Type& type, std::uint64_t committed, std::uint64_t at);
   State bytes_value(const H5Type& type, std::uint64_t committed, std::uint64_t at);
   State structure(const H5Type& type, std::uint64_t committed, std::uint64_t at);
@@ -72,6 +77,7 @@ class Jld2Reader {
   std::set<std::uint64_t> open_;          // objects that are being read
   std::map<std::uint64_t, Tensor> read_;  // by the addresses of their datasets
   std::map<std::uint64_t, Jld2Name> type_names_;
+  std::uint64_t inflated_ = 0;  // bytes of compressed arrays
 };
 
 const H5Message* find(const std::vector<H5Message>& messages, H5Message::Type type) {
@@ -183,11 +189,12 @@ State Jld2Reader::dataset(const std::vector<H5Message>& messages) {
   const H5Type& type = types_.of_message(*type_message);
   const Dataspace space = dataspace(space_at);
   if (space.kind == Dataspace::kNull) return absent(type.committed);
-  if (const H5Message* const filters = find(messages, H5Message::kFilters)) {
-    source_.fail(filters->content.at, "the data are compressed; save without `compress`");
-  }
   const H5Message* const layout_at = find(messages, H5Message::kLayout);
   if (layout_at == nullptr) source_.fail(space_at.at, "a dataset without a layout");
+  const H5Message* const filters = find(messages, H5Message::kFilters);
+  if (filters != nullptr || is_chunked(source_, layout_at->content)) {
+    return chunked_array(type, space, layout_at->content, filters);
+  }
   const Layout place = layout(layout_at->content);
   if (space.kind == Dataspace::kArray) return array(type, space, place);
   const FileRange data = place.data;
@@ -220,16 +227,22 @@ Jld2Reader::Layout Jld2Reader::layout(FileRange range) {
     if (data.size > range.end() - data.at) source_.fail(range.at, "compact data go beyond their message");
     return {data, true};
   }
-  if (kind != 1 || range.size < 18) source_.fail(range.at, "the data are in chunks; save without `compress`");
+  if (kind != 1 || range.size < 18) source_.fail(range.at, fmt::format("a data layout of class {}", kind));
   const auto address = source_.number<std::uint64_t>(range.at + 2), size = source_.number<std::uint64_t>(range.at + 10);
   return {size == 0 ? FileRange{} : file_.place(address, size), false};
 }
 
+/// The type of numbers as Julia names it; of other things what is known of them.
+std::string Jld2Reader::element_name(const H5Type& type) {
+  if (type.kind == H5Type::kNumber) return type.number;
+  const Jld2Type* const known = known_type(type.committed);
+  return known != nullptr ? known->julia.name : "";
+}
+
 State Jld2Reader::array(const H5Type& type, const Dataspace& space, const Layout& layout) {
   const FileRange data = layout.data;
-  const Jld2Type* const known = known_type(type.committed);
-  const std::string element = type.kind == H5Type::kNumber ? type.number : known != nullptr ? known->julia.name : "";
   if (type.kind == H5Type::kNumber || type.kind == H5Type::kOpaque) {
+    const std::string element = element_name(type);
     const std::optional<DType> dtype = dtype_of_julia(element);
     budget_.spend(StateBudget::kTensor);
     if (!dtype) return typed_nothing("Core.Array{" + element + "}");
@@ -249,6 +262,40 @@ State Jld2Reader::array(const H5Type& type, const Dataspace& space, const Layout
   State::List list;
   for (std::uint64_t i = 0; i < *count; ++i) list.push_back(value(type, type.committed, data.at + i * type.size));
   return State(std::move(list));
+}
+
+/// JLD2 compresses arrays of numbers, and of structs without references, which are not read.
+State Jld2Reader::chunked_array(const H5Type& type, const Dataspace& space, FileRange layout,
+                                const H5Message* filters_at) {
+  const bool has_numbers = type.kind == H5Type::kNumber || type.kind == H5Type::kOpaque;
+  if (space.kind != Dataspace::kArray || !has_numbers) {
+    source_.fail(layout.at, "compressed data that are no array of numbers; in Julia, save again without `compress`");
+  }
+  const std::string element = element_name(type);
+  const std::optional<DType> dtype = dtype_of_julia(element);
+  budget_.spend(StateBudget::kTensor);
+  if (!dtype) return typed_nothing("Core.Array{" + element + "}");
+  if (space.sizes.size() > Shape::kMaxRank) source_.fail(layout.at, "an array of more than 8 dimensions");
+  const H5Elements elements{space.sizes, type.size, array_bytes(space.sizes, type.size).value_or(0)};
+  if (const std::string wrong = wrong_size(*dtype, space.sizes, elements.bytes); !wrong.empty()) {
+    source_.fail(layout.at, wrong);
+  }
+  const H5Chunk chunk = read_chunk_layout(file_, layout, elements);
+  const H5Filters filters =
+      filters_at == nullptr ? H5Filters{} : read_filters(source_, filters_at->content, chunk.skipped, elements);
+  file_.claim(chunk.stored);
+  check_chunk_size(source_, chunk.stored, filters, elements);
+  if (filters.is_deflated) spend_inflated(elements.bytes);
+  return State(read_julia_tensor(source_, chunk.stored.at, *dtype, Shape(space.sizes), [&](std::span<std::byte> to) {
+    read_chunk(source_, chunk.stored, filters, elements, to);
+  }));
+}
+
+void Jld2Reader::spend_inflated(std::uint64_t bytes) {
+  if (bytes > kMostInflated - inflated_) {
+    source_.fail("the compressed arrays take more than 4 GiB together; in Julia, save again without `compress`");
+  }
+  inflated_ += bytes;
 }
 
 State Jld2Reader::value(const H5Type& type, std::uint64_t committed, std::uint64_t at) {
