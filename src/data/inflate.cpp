@@ -18,7 +18,7 @@ constexpr int kLargestWindow = 15;  // negated: without the header and checksum 
 }  // namespace
 
 struct Inflater::Stream {
-  explicit Stream(int window) {
+  Stream(int window, std::uint64_t stored) : buffer(static_cast<std::size_t>(std::min(kBuffer, stored))) {
     if (inflateInit2(&zlib, window) != Z_OK) throw std::bad_alloc();
   }
   ~Stream() { inflateEnd(&zlib); }
@@ -26,19 +26,19 @@ struct Inflater::Stream {
   Stream& operator=(const Stream&) = delete;
 
   z_stream zlib{};
-  std::vector<std::byte> buffer = std::vector<std::byte>(kBuffer);
+  std::vector<std::byte> buffer;
   bool ended = false;
 };
 
 Inflater::Inflater(Wrapping wrapping, std::uint64_t stored, Fetch fetch)
     : fetch_(std::move(fetch)),
       stored_(stored),
-      stream_(std::make_unique<Stream>(wrapping == Wrapping::none ? -kLargestWindow : kLargestWindow)) {}
+      stream_(std::make_unique<Stream>(wrapping == Wrapping::none ? -kLargestWindow : kLargestWindow, stored)) {}
 
 Inflater::~Inflater() = default;
 
 void Inflater::refill() {
-  const auto count = static_cast<std::size_t>(std::min(kBuffer, stored_ - used_));
+  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(stream_->buffer.size(), stored_ - used_));
   const std::span<std::byte> piece = std::span(stream_->buffer).first(count);
   fetch_(used_, piece);
   used_ += count;
