@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/data/inflate.hpp"
+#include "src/data/julia_tensor.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -17,7 +18,27 @@ constexpr std::string_view kSeveral =
     "the array is not stored as one chunk of its size, which is what JLD2 makes of it but for `write_chunked`; in "
     "Julia, save it again with jldsave";
 
+constexpr std::uint64_t kMostInflated = std::uint64_t{1} << 32;
+
 enum Filter : std::uint16_t { kDeflate = 1, kShuffle = 2 };
+
+/// The array that the content of a chunk is.
+struct H5Elements {
+  std::span<const std::int64_t> sizes;
+  std::uint64_t size = 0;   // of an element
+  std::uint64_t bytes = 0;  // of all
+};
+
+/// The one chunk of an array.
+struct H5Chunk {
+  FileRange stored;
+  std::uint32_t skipped = 0;  // a bit for each filter that was left out
+};
+
+/// What the content of a chunk went through on its way to the file, in this order.
+struct H5Filters {
+  bool is_shuffled = false, is_deflated = false;
+};
 
 /// "zstd (32015)".
 std::string filter_name(std::uint16_t id) {
@@ -125,12 +146,7 @@ void unshuffle(const Next& next, std::uint64_t element, std::span<std::byte> to)
   }
 }
 
-}  // namespace
-
-bool is_chunked(ByteSource& source, FileRange layout) {
-  return layout.size >= 2 && source.number<std::uint8_t>(layout.at + 1) == kChunked;
-}
-
+/// What a Layout message says.
 H5Chunk read_chunk_layout(Jld2File& file, FileRange layout, const H5Elements& elements) {
   ByteSource& source = file.source();
   Cursor cursor(source, layout);
@@ -155,6 +171,7 @@ H5Chunk read_chunk_layout(Jld2File& file, FileRange layout, const H5Elements& el
   return {file.place(address, size), skipped};
 }
 
+/// What a Filters message says, without those that `skipped` has.
 H5Filters read_filters(ByteSource& source, FileRange message, std::uint32_t skipped, const H5Elements& elements) {
   Cursor cursor(source, message);
   const std::uint64_t version = cursor.number(1), count = cursor.number(1);
@@ -179,6 +196,7 @@ H5Filters read_filters(ByteSource& source, FileRange message, std::uint32_t skip
   return filters;
 }
 
+/// Throws FileError if a chunk cannot hold its content: memory for this is asked for afterwards.
 void check_chunk_size(ByteSource& source, FileRange stored, const H5Filters& filters, const H5Elements& elements) {
   const bool is_possible =
       filters.is_deflated ? can_inflate(stored.size, elements.bytes) : stored.size == elements.bytes;
@@ -188,6 +206,7 @@ void check_chunk_size(ByteSource& source, FileRange stored, const H5Filters& fil
                                      filters.is_deflated ? "deflated" : "stored"));
 }
 
+/// Fills `to` with the content of a chunk, which must be just that.
 void read_chunk(ByteSource& source, FileRange stored, const H5Filters& filters, const H5Elements& elements,
                 std::span<std::byte> to) {
   const auto check = [&](const std::string& wrong) {
@@ -207,6 +226,34 @@ void read_chunk(ByteSource& source, FileRange stored, const H5Filters& filters, 
   if (filters.is_shuffled && elements.size > 1) unshuffle(next, elements.size, to);
   else next(to);
   if (inflater) check(inflater->finish());
+}
+
+}  // namespace
+
+bool is_chunked(ByteSource& source, FileRange layout) {
+  return layout.size >= 2 && source.number<std::uint8_t>(layout.at + 1) == kChunked;
+}
+
+Tensor Jld2Chunks::read(FileRange layout, const H5Message* filters_at, DType dtype, std::span<const std::int64_t> sizes,
+                        std::uint64_t element) {
+  const H5Elements elements{sizes, element, array_bytes(sizes, element).value_or(0)};
+  if (const std::string wrong = wrong_size(dtype, sizes, elements.bytes); !wrong.empty())
+    source_.fail(layout.at, wrong);
+  const H5Chunk chunk = read_chunk_layout(file_, layout, elements);
+  const H5Filters filters =
+      filters_at == nullptr ? H5Filters{} : read_filters(source_, filters_at->content, chunk.skipped, elements);
+  file_.claim(chunk.stored);
+  check_chunk_size(source_, chunk.stored, filters, elements);
+  if (filters.is_deflated) spend(elements.bytes);
+  const auto fill = [&](std::span<std::byte> to) { read_chunk(source_, chunk.stored, filters, elements, to); };
+  return read_julia_tensor(source_, chunk.stored.at, dtype, Shape({sizes.begin(), sizes.end()}), fill);
+}
+
+void Jld2Chunks::spend(std::uint64_t bytes) {
+  if (bytes > kMostInflated - inflated_) {
+    source_.fail("the compressed arrays take more than 4 GiB together; in Julia, save again without `compress`");
+  }
+  inflated_ += bytes;
 }
 
 }  // namespace sluice::detail

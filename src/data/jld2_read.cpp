@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::string_view kTypesGroup = "_types";
 constexpr std::uint64_t kMostLinkName = 4096;
-constexpr std::uint64_t kMostInflated = std::uint64_t{1} << 32;
 
 State typed_nothing(std::string type) {
   return type.empty() || type == "Core.Nothing" ? State() : State().set_type(std::move(type));
@@ -27,15 +26,17 @@ State typed_nothing(std::string type) {
 class Jld2Reader {
  public:
   Jld2Reader(ByteSource& source, Checksums checksums)
-      : source_(source), budget_(source), file_(source, budget_, checksums), types_(file_, budget_) {}
+      : source_(source), budget_(source), file_(source, budget_, checksums), types_(file_, budget_), chunks_(file_) {}
 
   State read() { return object(file_.root()); }
 
  private:
-  /// Where the bytes of a dataset are; compact ones are part of its header.
+  /// Where the bytes of a dataset are; compact ones are part of its header. Of one in chunks it is its Layout message.
   struct Layout {
     FileRange data;
     bool is_compact = false;
+    bool in_chunks = false;
+    const H5Message* filters = nullptr;
   };
   /// The shape of a dataset, first dimension first.
   struct Dataspace {
@@ -52,9 +53,6 @@ class Jld2Reader {
   Dataspace dataspace(FileRange range);
   Layout layout(FileRange range);
   State array(const H5Type& type, const Dataspace& space, const Layout& layout);
-  State chunked_array(const H5Type& type, const Dataspace& space, FileRange layout, const H5Message* filters);
-  std::string element_name(const H5Type& type);
-  void spend_inflated(std::uint64_t bytes);
   State value(const H5Type& type, std::uint64_t committed, std::uint64_t at);
   State bytes_value(const H5Type& type, std::uint64_t committed, std::uint64_t at);
   State structure(const H5Type& type, std::uint64_t committed, std::uint64_t at);
@@ -74,10 +72,10 @@ class Jld2Reader {
   StateBudget budget_;
   Jld2File file_;
   Jld2Types types_;
+  Jld2Chunks chunks_;
   std::set<std::uint64_t> open_;          // objects that are being read
   std::map<std::uint64_t, Tensor> read_;  // by the addresses of their datasets
   std::map<std::uint64_t, Jld2Name> type_names_;
-  std::uint64_t inflated_ = 0;  // bytes of compressed arrays
 };
 
 const H5Message* find(const std::vector<H5Message>& messages, H5Message::Type type) {
@@ -192,10 +190,13 @@ State Jld2Reader::dataset(const std::vector<H5Message>& messages) {
   const H5Message* const layout_at = find(messages, H5Message::kLayout);
   if (layout_at == nullptr) source_.fail(space_at.at, "a dataset without a layout");
   const H5Message* const filters = find(messages, H5Message::kFilters);
-  if (filters != nullptr || is_chunked(source_, layout_at->content)) {
-    return chunked_array(type, space, layout_at->content, filters);
+  const bool in_chunks = filters != nullptr || is_chunked(source_, layout_at->content);
+  const bool is_of_numbers = type.kind == H5Type::kNumber || type.kind == H5Type::kOpaque;
+  if (in_chunks && (space.kind != Dataspace::kArray || !is_of_numbers)) {
+    source_.fail(layout_at->content.at,
+                 "compressed data that are no array of numbers; in Julia, save again without `compress`");
   }
-  const Layout place = layout(layout_at->content);
+  const Layout place = in_chunks ? Layout{layout_at->content, false, true, filters} : layout(layout_at->content);
   if (space.kind == Dataspace::kArray) return array(type, space, place);
   const FileRange data = place.data;
   if (data.size != type.size) {
@@ -227,26 +228,22 @@ Jld2Reader::Layout Jld2Reader::layout(FileRange range) {
     if (data.size > range.end() - data.at) source_.fail(range.at, "compact data go beyond their message");
     return {data, true};
   }
-  if (kind != 1 || range.size < 18) source_.fail(range.at, fmt::format("a data layout of class {}", kind));
+  if (kind != 1 || range.size < 18)
+    source_.fail(range.at, fmt::format("a data layout of class {} in {} bytes", kind, range.size));
   const auto address = source_.number<std::uint64_t>(range.at + 2), size = source_.number<std::uint64_t>(range.at + 10);
   return {size == 0 ? FileRange{} : file_.place(address, size), false};
 }
 
-/// The type of numbers as Julia names it; of other things what is known of them.
-std::string Jld2Reader::element_name(const H5Type& type) {
-  if (type.kind == H5Type::kNumber) return type.number;
-  const Jld2Type* const known = known_type(type.committed);
-  return known != nullptr ? known->julia.name : "";
-}
-
 State Jld2Reader::array(const H5Type& type, const Dataspace& space, const Layout& layout) {
   const FileRange data = layout.data;
+  const Jld2Type* const known = known_type(type.committed);
+  const std::string element = type.kind == H5Type::kNumber ? type.number : known != nullptr ? known->julia.name : "";
   if (type.kind == H5Type::kNumber || type.kind == H5Type::kOpaque) {
-    const std::string element = element_name(type);
     const std::optional<DType> dtype = dtype_of_julia(element);
     budget_.spend(StateBudget::kTensor);
     if (!dtype) return typed_nothing("Core.Array{" + element + "}");
     if (space.sizes.size() > Shape::kMaxRank) source_.fail(data.at, "an array of more than 8 dimensions");
+    if (layout.in_chunks) return State(chunks_.read(data, layout.filters, *dtype, space.sizes, type.size));
     if (const std::string wrong = wrong_size(*dtype, space.sizes, data.size); !wrong.empty()) {
       source_.fail(data.at, wrong);
     }
@@ -262,40 +259,6 @@ State Jld2Reader::array(const H5Type& type, const Dataspace& space, const Layout
   State::List list;
   for (std::uint64_t i = 0; i < *count; ++i) list.push_back(value(type, type.committed, data.at + i * type.size));
   return State(std::move(list));
-}
-
-/// JLD2 compresses arrays of numbers, and of structs without references, which are not read.
-State Jld2Reader::chunked_array(const H5Type& type, const Dataspace& space, FileRange layout,
-                                const H5Message* filters_at) {
-  const bool has_numbers = type.kind == H5Type::kNumber || type.kind == H5Type::kOpaque;
-  if (space.kind != Dataspace::kArray || !has_numbers) {
-    source_.fail(layout.at, "compressed data that are no array of numbers; in Julia, save again without `compress`");
-  }
-  const std::string element = element_name(type);
-  const std::optional<DType> dtype = dtype_of_julia(element);
-  budget_.spend(StateBudget::kTensor);
-  if (!dtype) return typed_nothing("Core.Array{" + element + "}");
-  if (space.sizes.size() > Shape::kMaxRank) source_.fail(layout.at, "an array of more than 8 dimensions");
-  const H5Elements elements{space.sizes, type.size, array_bytes(space.sizes, type.size).value_or(0)};
-  if (const std::string wrong = wrong_size(*dtype, space.sizes, elements.bytes); !wrong.empty()) {
-    source_.fail(layout.at, wrong);
-  }
-  const H5Chunk chunk = read_chunk_layout(file_, layout, elements);
-  const H5Filters filters =
-      filters_at == nullptr ? H5Filters{} : read_filters(source_, filters_at->content, chunk.skipped, elements);
-  file_.claim(chunk.stored);
-  check_chunk_size(source_, chunk.stored, filters, elements);
-  if (filters.is_deflated) spend_inflated(elements.bytes);
-  return State(read_julia_tensor(source_, chunk.stored.at, *dtype, Shape(space.sizes), [&](std::span<std::byte> to) {
-    read_chunk(source_, chunk.stored, filters, elements, to);
-  }));
-}
-
-void Jld2Reader::spend_inflated(std::uint64_t bytes) {
-  if (bytes > kMostInflated - inflated_) {
-    source_.fail("the compressed arrays take more than 4 GiB together; in Julia, save again without `compress`");
-  }
-  inflated_ += bytes;
 }
 
 State Jld2Reader::value(const H5Type& type, std::uint64_t committed, std::uint64_t at) {
