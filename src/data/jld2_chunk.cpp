@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/data/inflate.hpp"
@@ -17,7 +19,6 @@ constexpr std::uint8_t kChunked = 2;  // the class of a layout
 constexpr std::string_view kSeveral =
     "the array is not stored as one chunk of its size, which is what JLD2 makes of it but for `write_chunked`; in "
     "Julia, save it again with jldsave";
-
 constexpr std::uint64_t kMostInflated = std::uint64_t{1} << 32;
 
 enum Filter : std::uint16_t { kDeflate = 1, kShuffle = 2 };
@@ -237,8 +238,9 @@ bool is_chunked(ByteSource& source, FileRange layout) {
 Tensor Jld2Chunks::read(FileRange layout, const H5Message* filters_at, DType dtype, std::span<const std::int64_t> sizes,
                         std::uint64_t element) {
   const H5Elements elements{sizes, element, array_bytes(sizes, element).value_or(0)};
-  if (const std::string wrong = wrong_size(dtype, sizes, elements.bytes); !wrong.empty())
+  if (const std::string wrong = wrong_size(dtype, sizes, elements.bytes); !wrong.empty()) {
     source_.fail(layout.at, wrong);
+  }
   const H5Chunk chunk = read_chunk_layout(file_, layout, elements);
   const H5Filters filters =
       filters_at == nullptr ? H5Filters{} : read_filters(source_, filters_at->content, chunk.skipped, elements);
