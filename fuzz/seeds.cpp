@@ -87,6 +87,7 @@ void write_all(const Seeds& seeds) {
   seeds.write("jld2", "generation_1", tests::jld2_model(1));
   seeds.write("jld2", "generation_2", tests::jld2_model(2));
   seeds.write("jld2", "values", tests::jld2_values());
+  seeds.write("jld2", "compressed", tests::jld2_compressed());
   seeds.write("csv", "numbers", "a,b\n1,2.5\n-3,inf\n");
   seeds.write("csv", "words", "name;value\n\"x \"\"y\"\"\";1\n'z';nan\n");
   seeds.write("csv", "compressed", tests::gzip("1,2\n3,4\n"));

@@ -8,9 +8,10 @@
 
 namespace sluice::tests {
 
-inline std::string gzip(const std::string& content) {
+/// What zlib makes of `content`; `window` says what encloses it, as for deflateInit2.
+inline std::string compressed(const std::string& content, int window) {
   z_stream stream{};
-  if (deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK) throw std::runtime_error("zlib");
+  if (deflateInit2(&stream, 9, Z_DEFLATED, window, 9, Z_DEFAULT_STRATEGY) != Z_OK) throw std::runtime_error("zlib");
   std::string result(deflateBound(&stream, content.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
   stream.avail_in = static_cast<uInt>(content.size());
@@ -22,5 +23,11 @@ inline std::string gzip(const std::string& content) {
   if (status != Z_STREAM_END) throw std::runtime_error("zlib");
   return result;
 }
+
+inline std::string gzip(const std::string& content) { return compressed(content, 15 + 16); }
+/// With the header and the checksum of zlib.
+inline std::string zlib_deflated(const std::string& content) { return compressed(content, 15); }
+/// Without any.
+inline std::string raw_deflated(const std::string& content) { return compressed(content, -15); }
 
 }  // namespace sluice::tests

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gzip.hpp"
 #include "jld2_writer.hpp"
 
 namespace sluice::tests {
@@ -73,6 +74,25 @@ inline std::string jld2_values() {
                                 Jld2Writer::compact(writer.text("a") + writer.text("")))},
        {"any", writer.dataset(Jld2Writer::inline_type(Jld2Writer::kReference), Jld2Writer::space({2}),
                               Jld2Writer::compact(Jld2Writer::bytes<std::uint64_t>(0) + Jld2Writer::bytes(none)))}});
+}
+
+/// Compressed arrays: "deflated" as `compress = true` leaves it, "shuffled" before that, "tree" with its chunk in a
+/// B-tree.
+inline std::string jld2_compressed() {
+  Jld2Writer writer(2);
+  const std::vector<std::uint64_t> sizes{5, 3};
+  std::vector<float> numbers;
+  for (int i = 0; i < 15; ++i) numbers.push_back(static_cast<float>(i) / 4);
+  const std::string data = Jld2Writer::bytes_of(numbers), deflated = zlib_deflated(data);
+  const std::string shuffled = zlib_deflated(Jld2Writer::shuffled(data, 4));
+  const auto dataset = [&](const std::string& filters_and_layout) {
+    return writer.dataset(Jld2Writer::inline_type(Jld2Writer::kF32), Jld2Writer::space(sizes), filters_and_layout);
+  };
+  const std::string deflate = Jld2Writer::filters({Jld2Writer::deflate()});
+  const std::string both = Jld2Writer::filters({Jld2Writer::shuffle(4), Jld2Writer::deflate()});
+  return writer.file({{"deflated", dataset(deflate + writer.one_chunk(sizes, 4, deflated))},
+                      {"shuffled", dataset(both + writer.one_chunk(sizes, 4, shuffled))},
+                      {"tree", dataset(both + writer.chunk_in_tree(sizes, 4, shuffled))}});
 }
 
 }  // namespace sluice::tests

@@ -99,7 +99,7 @@ class Jld2Writer {
   /// First dimension first, as Julia counts; the file has them the other way round.
   static std::string space(const std::vector<std::uint64_t>& sizes) {
     return std::string("\x02", 1) + static_cast<char>(sizes.size()) + std::string("\0\x01", 2) +
-           bytes_of(std::vector<std::uint64_t>(sizes.rbegin(), sizes.rend()));
+           reversed<std::uint64_t>(sizes);
   }
 
   static std::string inline_type(const std::string& datatype) { return message(0x03, datatype, 1); }
@@ -108,10 +108,55 @@ class Jld2Writer {
     return message(0x08, std::string("\x04\0", 2) + bytes(static_cast<std::uint16_t>(data.size())) + data);
   }
   std::string contiguous(const std::string& data) {
-    content_.resize((content_.size() + 7) / 8 * 8);
-    const std::uint64_t address = content_.size();
-    content_ += data;
-    return message(0x08, std::string("\x04\x01", 2) + bytes(address) + bytes<std::uint64_t>(data.size()));
+    return message(0x08, std::string("\x04\x01", 2) + bytes(append(data)) + bytes<std::uint64_t>(data.size()));
+  }
+
+  /// A filter of a pipeline; those from 256 on have a name.
+  static std::string filter(std::uint16_t id, const std::vector<std::uint32_t>& values, const std::string& name = "") {
+    const std::string name_size = id < 256 ? "" : bytes(static_cast<std::uint16_t>(name.size()));
+    return bytes(id) + name_size + std::string(2, '\0') + bytes(static_cast<std::uint16_t>(values.size())) + name +
+           bytes_of(values);
+  }
+  /// The filters in the order in which they were applied.
+  static std::string filters(const std::vector<std::string>& filters) {
+    std::string content = std::string("\x02", 1) + static_cast<char>(filters.size());
+    for (const std::string& each : filters) content += each;
+    return message(0x0b, content);
+  }
+  static std::string deflate() { return filter(1, {5}); }
+  static std::string shuffle(std::uint32_t element) { return filter(2, {element}); }
+  static std::string shuffled(const std::string& data, std::size_t element) {
+    std::string result;
+    for (std::size_t place = 0; place < element; ++place) {
+      for (std::size_t i = place; i < data.size(); i += element) result += data[i];
+    }
+    return result;
+  }
+  /// The one chunk of an array that went through filters, as `compress = true` leaves it. `sizes` are of the chunk.
+  std::string one_chunk(const std::vector<std::uint64_t>& sizes, std::uint64_t element, const std::string& stored,
+                        std::uint32_t skipped = 0) {
+    return message(0x08, std::string("\x04\x02\x02", 3) + static_cast<char>(sizes.size() + 1) + '\x08' +
+                             reversed<std::uint64_t>(sizes) + bytes(element) + '\x01' +
+                             bytes<std::uint64_t>(stored.size()) + bytes(skipped) + bytes(append(stored)));
+  }
+  /// The same without filters.
+  std::string plain_chunk(const std::vector<std::uint64_t>& sizes, std::uint8_t element, const std::string& stored) {
+    std::string dimensions = reversed<std::uint16_t>(sizes) + bytes<std::uint16_t>(element);
+    return message(0x08, std::string("\x04\x02\0", 3) + static_cast<char>(sizes.size() + 1) + '\x02' + dimensions +
+                             '\x01' + bytes(append(stored)));
+  }
+  /// The one chunk of an array in a B-tree, which is where JLD2 0.6 puts chunks when it is asked for some.
+  std::string chunk_in_tree(const std::vector<std::uint64_t>& sizes, std::uint32_t element, const std::string& stored,
+                            std::uint32_t skipped = 0, std::uint16_t entries = 1) {
+    constexpr std::size_t kMostEntries = 64;  // libhdf5 reads a node with room for all
+    const std::size_t rank = sizes.size() + 1, key = 8 + 8 * rank;
+    std::string node = std::string("TREE\x01\0", 6) + bytes(entries) + std::string(16, '\xff') +
+                       bytes(static_cast<std::uint32_t>(stored.size())) + bytes(skipped) + std::string(8 * rank, '\0') +
+                       bytes(append(stored));
+    node += std::string(8, '\0') + reversed<std::uint64_t>(sizes) + bytes<std::uint64_t>(element);
+    node.resize(24 + kMostEntries * (key + 8) + key);
+    return message(0x08, std::string("\x03\x02", 2) + static_cast<char>(rank) + bytes(append(node)) +
+                             reversed<std::uint32_t>(sizes) + bytes(element));
   }
 
   std::uint64_t dataset(const std::string& type, const std::string& space, const std::string& layout) {
@@ -156,6 +201,18 @@ class Jld2Writer {
  private:
   static constexpr std::uint64_t kHeap = 48, kHeapSize = 8192;
 
+  template <class T>
+  static std::string reversed(const std::vector<std::uint64_t>& sizes) {
+    std::string text;
+    for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) text += bytes(static_cast<T>(*size));
+    return text;
+  }
+  std::uint64_t append(const std::string& data) {
+    content_.resize((content_.size() + 7) / 8 * 8);
+    const std::uint64_t address = content_.size();
+    content_ += data;
+    return address;
+  }
   static std::string shared(std::uint64_t address) { return "\x03\x02" + bytes(address); }
   static std::string attribute(const std::string& name, const std::string& type, const std::string& space,
                                const std::string& data) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "gzip.hpp"
+
 namespace sluice::tests {
 
 inline std::string little(std::uint64_t value, int bytes) {
@@ -43,24 +45,10 @@ struct Entry {
   std::string extra = {};
 };
 
-inline std::string deflated(const std::string& content) {
-  z_stream stream{};
-  deflateInit2(&stream, 9, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, content.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = static_cast<uInt>(content.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
 inline std::string zip(const std::vector<Entry>& entries) {
   std::string file, directory;
   for (const Entry& each : entries) {
-    const std::string stored = each.deflated ? deflated(each.content) : each.content;
+    const std::string stored = each.deflated ? raw_deflated(each.content) : each.content;
     const auto sum =
         crc32(0, reinterpret_cast<const Bytef*>(each.content.data()), static_cast<uInt>(each.content.size()));
     const std::uint64_t offset = file.size();

@@ -1,5 +1,5 @@
 // The JLD2 files of Flux users: `jldsave("model.jld2"; model_state)`. Both generations of the format are read (0.1 and
-// 0.2, Julia 1.6 and later); what is compressed is not.
+// 0.2, Julia 1.6 and later), and arrays of numbers that are compressed by deflate (`compress = true`).
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace sluice::detail {
 /// NamedTuples, structs and dictionaries are records, tuples and arrays of other things than numbers are lists, arrays
 /// are tensors with the sizes they have in Julia. Fields without bytes (functions, `nothing`, `()`) are nothing with
 /// their type. An array that is referred to twice is one tensor. Throws FileError for what is damaged, hostile or
-/// compressed.
+/// compressed by other filters, whose message says what to do.
 ///
 ///   State file = read_jld2_state("model.jld2");
 ///   Tensor w = file.at("model_state.layers.0.weight").tensor();

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "src/data/jld2.hpp"
+#include "src/data/jld2_chunk.hpp"
 #include "src/data/jld2_types.hpp"
 #include "src/data/julia_tensor.hpp"
 #include "src/data/julia_types.hpp"
@@ -25,15 +26,17 @@ State typed_nothing(std::string type) {
 class Jld2Reader {
  public:
   Jld2Reader(ByteSource& source, Checksums checksums)
-      : source_(source), budget_(source), file_(source, budget_, checksums), types_(file_, budget_) {}
+      : source_(source), budget_(source), file_(source, budget_, checksums), types_(file_, budget_), chunks_(file_) {}
 
   State read() { return object(file_.root()); }
 
  private:
-  /// Where the bytes of a dataset are; compact ones are part of its header.
+  /// Where the bytes of a dataset are; compact ones are part of its header. Of one in chunks it is its Layout message.
   struct Layout {
     FileRange data;
     bool is_compact = false;
+    bool in_chunks = false;
+    const H5Message* filters = nullptr;
   };
   /// The shape of a dataset, first dimension first.
   struct Dataspace {
@@ -69,6 +72,7 @@ class Jld2Reader {
   StateBudget budget_;
   Jld2File file_;
   Jld2Types types_;
+  Jld2Chunks chunks_;
   std::set<std::uint64_t> open_;          // objects that are being read
   std::map<std::uint64_t, Tensor> read_;  // by the addresses of their datasets
   std::map<std::uint64_t, Jld2Name> type_names_;
@@ -183,12 +187,16 @@ State Jld2Reader::dataset(const std::vector<H5Message>& messages) {
   const H5Type& type = types_.of_message(*type_message);
   const Dataspace space = dataspace(space_at);
   if (space.kind == Dataspace::kNull) return absent(type.committed);
-  if (const H5Message* const filters = find(messages, H5Message::kFilters)) {
-    source_.fail(filters->content.at, "the data are compressed; save without `compress`");
-  }
   const H5Message* const layout_at = find(messages, H5Message::kLayout);
   if (layout_at == nullptr) source_.fail(space_at.at, "a dataset without a layout");
-  const Layout place = layout(layout_at->content);
+  const H5Message* const filters = find(messages, H5Message::kFilters);
+  const bool in_chunks = filters != nullptr || is_chunked(source_, layout_at->content);
+  const bool is_of_numbers = type.kind == H5Type::kNumber || type.kind == H5Type::kOpaque;
+  if (in_chunks && (space.kind != Dataspace::kArray || !is_of_numbers)) {
+    source_.fail(layout_at->content.at,
+                 "compressed data that are no array of numbers; in Julia, save again without `compress`");
+  }
+  const Layout place = in_chunks ? Layout{layout_at->content, false, true, filters} : layout(layout_at->content);
   if (space.kind == Dataspace::kArray) return array(type, space, place);
   const FileRange data = place.data;
   if (data.size != type.size) {
@@ -220,7 +228,8 @@ Jld2Reader::Layout Jld2Reader::layout(FileRange range) {
     if (data.size > range.end() - data.at) source_.fail(range.at, "compact data go beyond their message");
     return {data, true};
   }
-  if (kind != 1 || range.size < 18) source_.fail(range.at, "the data are in chunks; save without `compress`");
+  if (kind != 1 || range.size < 18)
+    source_.fail(range.at, fmt::format("a data layout of class {} in {} bytes", kind, range.size));
   const auto address = source_.number<std::uint64_t>(range.at + 2), size = source_.number<std::uint64_t>(range.at + 10);
   return {size == 0 ? FileRange{} : file_.place(address, size), false};
 }
@@ -234,6 +243,7 @@ State Jld2Reader::array(const H5Type& type, const Dataspace& space, const Layout
     budget_.spend(StateBudget::kTensor);
     if (!dtype) return typed_nothing("Core.Array{" + element + "}");
     if (space.sizes.size() > Shape::kMaxRank) source_.fail(data.at, "an array of more than 8 dimensions");
+    if (layout.in_chunks) return State(chunks_.read(data, layout.filters, *dtype, space.sizes, type.size));
     if (const std::string wrong = wrong_size(*dtype, space.sizes, data.size); !wrong.empty()) {
       source_.fail(data.at, wrong);
     }

@@ -35,16 +35,20 @@ std::string wrong_size(DType dtype, std::span<const std::int64_t> sizes, std::ui
 }
 
 Tensor read_julia_tensor(ByteSource& source, std::uint64_t at, DType dtype, const Shape& shape) {
+  return read_julia_tensor(source, at, dtype, shape, [&](std::span<std::byte> to) { source.read(at, to); });
+}
+
+Tensor read_julia_tensor(ByteSource& source, std::uint64_t at, DType dtype, const Shape& shape,
+                         const std::function<void(std::span<std::byte>)>& fill) {
   Tensor tensor = empty(shape, dtype, cpu_device_impl());
   const std::size_t count = static_cast<std::size_t>(shape.numel()) * dtype.size();
-  if (count == 0) return tensor;
-  const std::span<std::byte> bytes(dense_operand(tensor).host(), count);
-  source.read(at, bytes);
-  if (dtype == boolean) {
-    const auto wrong = std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
-    if (wrong != bytes.end()) {
-      source.fail(at + static_cast<std::uint64_t>(wrong - bytes.begin()), "a Bool that is neither 0 nor 1");
-    }
+  const std::span<std::byte> bytes =
+      count == 0 ? std::span<std::byte>() : std::span(dense_operand(tensor).host(), count);
+  fill(bytes);
+  if (dtype != boolean) return tensor;
+  const auto wrong = std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
+  if (wrong != bytes.end()) {
+    source.fail(at, fmt::format("element {} of an array is a Bool that is neither 0 nor 1", wrong - bytes.begin() + 1));
   }
   return tensor;
 }

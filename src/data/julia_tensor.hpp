@@ -1,7 +1,9 @@
 // Arrays of Julia as tensors. Both are column-major, so bytes go over as they lie.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +21,9 @@ std::string wrong_size(DType dtype, std::span<const std::int64_t> sizes, std::ui
 
 /// A tensor of the bytes at `at`, whose size has been checked. Throws FileError for a Bool that is neither 0 nor 1.
 Tensor read_julia_tensor(ByteSource& source, std::uint64_t at, DType dtype, const Shape& shape);
+/// The same of bytes that are not as they lie in the file: `fill` makes them of what is at `at`.
+Tensor read_julia_tensor(ByteSource& source, std::uint64_t at, DType dtype, const Shape& shape,
+                         const std::function<void(std::span<std::byte>)>& fill);
 
 /// A name that two members have; nothing if all differ.
 std::optional<std::string> repeated_name(const State::Record& record);

@@ -12,8 +12,6 @@ namespace sluice::detail {
 namespace {
 
 constexpr std::uint64_t kMost32 = 0xFFFFFFFF;
-constexpr std::uint64_t kBuffer = std::uint64_t{64} << 10;
-constexpr int kRawWindow = -15;  // the largest window, no header
 
 std::uint32_t checksum_of(std::uint32_t before, std::span<const std::byte> bytes) {
   constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
@@ -32,22 +30,11 @@ void put(std::string& to, std::uint64_t value, int bytes) {
 
 }  // namespace
 
-struct ZipContent::Inflater {
-  z_stream stream{};
-  std::vector<std::byte> buffer = std::vector<std::byte>(kBuffer);
-  bool ended = false;
-};
-
 ZipContent::ZipContent(const StoredFile& file, const ZipEntry& entry) : file_(file), entry_(entry) {
   if (!entry.is_deflated) return;
-  auto inflater = std::make_unique<Inflater>();
-  if (inflateInit2(&inflater->stream, kRawWindow) != Z_OK) fail("no memory for decompression");
-  inflater_ = inflater.release();
-}
-
-ZipContent::~ZipContent() {
-  if (inflater_ != nullptr) inflateEnd(&inflater_->stream);
-  delete inflater_;
+  inflater_.emplace(Inflater::Wrapping::none, entry.stored, [this](std::uint64_t at, std::span<std::byte> to) {
+    file_.read(entry_.begin + at, to, "\"" + entry_.name + "\"");
+  });
 }
 
 void ZipContent::fail(const std::string& message) const {
@@ -56,36 +43,10 @@ void ZipContent::fail(const std::string& message) const {
 
 void ZipContent::read(std::span<std::byte> to) {
   if (to.size() > entry_.size - position_) fail(fmt::format("the content ends after {} bytes", entry_.size));
-  if (inflater_ != nullptr) inflate_into(to);
-  else file_.read(entry_.begin + position_, to, "\"" + entry_.name + "\"");
+  if (!inflater_) file_.read(entry_.begin + position_, to, "\"" + entry_.name + "\"");
+  else if (const std::string wrong = inflater_->read(to); !wrong.empty()) fail(wrong);
   position_ += to.size();
   checksum_ = checksum_of(checksum_, to);
-}
-
-void ZipContent::inflate_into(std::span<std::byte> to) {
-  constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
-  z_stream& stream = inflater_->stream;
-  while (!to.empty()) {
-    if (inflater_->ended) fail("the compressed data end early");
-    if (stream.avail_in == 0) {
-      const auto count = static_cast<std::size_t>(std::min(kBuffer, entry_.stored - used_));
-      if (count == 0) fail("the compressed data are cut off");
-      const std::span<std::byte> piece = std::span(inflater_->buffer).first(count);
-      file_.read(entry_.begin + used_, piece, "\"" + entry_.name + "\"");
-      used_ += count;
-      stream.next_in = reinterpret_cast<Bytef*>(piece.data());
-      stream.avail_in = static_cast<uInt>(count);
-    }
-    const auto room = static_cast<uInt>(std::min(to.size(), kMost));
-    stream.next_out = reinterpret_cast<Bytef*>(to.data());
-    stream.avail_out = room;
-    const int status = inflate(&stream, Z_NO_FLUSH);
-    if (status != Z_OK && status != Z_STREAM_END) {
-      fail(fmt::format("the compressed data are damaged: {}", stream.msg != nullptr ? stream.msg : "invalid data"));
-    }
-    inflater_->ended = status == Z_STREAM_END;
-    to = to.subspan(room - stream.avail_out);
-  }
 }
 
 void ZipContent::finish() {

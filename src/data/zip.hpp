@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "src/core/atomic_file.hpp"
+#include "src/data/inflate.hpp"
 #include "src/data/stored_file.hpp"
 
 namespace sluice::detail {
@@ -29,7 +31,6 @@ std::vector<ZipEntry> read_zip_directory(const StoredFile& file);
 class ZipContent {
  public:
   ZipContent(const StoredFile& file, const ZipEntry& entry);
-  ~ZipContent();
   ZipContent(const ZipContent&) = delete;
   ZipContent& operator=(const ZipContent&) = delete;
 
@@ -39,14 +40,12 @@ class ZipContent {
   void finish();
 
  private:
-  struct Inflater;
   [[noreturn]] void fail(const std::string& message) const;
-  void inflate_into(std::span<std::byte> to);
 
   const StoredFile& file_;
   const ZipEntry& entry_;
-  Inflater* inflater_ = nullptr;
-  std::uint64_t position_ = 0, used_ = 0;  // in the content, in the stored bytes
+  std::optional<Inflater> inflater_;
+  std::uint64_t position_ = 0;  // in the content
   std::uint32_t checksum_ = 0;
 };
 

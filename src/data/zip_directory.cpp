@@ -13,7 +13,6 @@ namespace {
 constexpr std::uint64_t kMost16 = 0xFFFF, kMost32 = 0xFFFFFFFF;
 constexpr std::uint64_t kEndSize = 22, kEntrySize = 46, kLocalSize = 30, kLocatorSize = 20, kEnd64Size = 56;
 constexpr std::uint64_t kMaxDirectory = std::uint64_t{16} << 20;
-constexpr std::uint64_t kMaxRatio = 1032;  // what deflate can reach
 
 /// A little-endian number in text that is known to be long enough.
 std::uint64_t number(std::string_view text, std::size_t at, std::size_t bytes) {
@@ -98,7 +97,7 @@ void locate(const StoredFile& file, ZipEntry& entry, std::uint64_t offset, std::
   if (entry.begin > limit || entry.stored > limit - entry.begin) {
     fail(file, "\"" + entry.name + "\" lies outside the file");
   }
-  if (entry.is_deflated ? entry.size / kMaxRatio > entry.stored : entry.size != entry.stored) {
+  if (entry.is_deflated ? !can_inflate(entry.stored, entry.size) : entry.size != entry.stored) {
     fail(file, fmt::format("\"{}\": {} bytes cannot hold {}", entry.name, entry.stored, entry.size));
   }
 }
