@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "kept.hpp"
 #include "src/core/tensor_rep.hpp"
 #include "src/device/allocator.hpp"
 #include "tools/sluice/conformance_gradient.hpp"
@@ -97,7 +98,7 @@ class SpoilingDevice final : public detail::DeviceImpl {
 
 int failures(const KernelCheck& kernel, const std::string& wrong) {
   // Tensors may outlive the test.
-  auto* const device = new SpoilingDevice(wrong);
+  auto* const device = tests::kept(new SpoilingDevice(wrong));
   Check check(Device(device), false);
   kernel.run(check);
   for (const Finding& finding : check.report().findings()) {

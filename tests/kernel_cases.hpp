@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kept.hpp"
 #include "kernel_device.hpp"
 #include "sluice/sluice.hpp"
 #include "src/core/tensor_rep.hpp"
@@ -112,7 +113,7 @@ inline Device device_without(const sluice_backend& backend, const char* entry, i
   static int number = 0;
   left_out_kernel = entry;
   left_out_barrier = barrier;
-  return Device(new detail::PluginDevice(*table, number++));
+  return Device(kept(new detail::PluginDevice(*table, number++)));
 }
 
 }  // namespace sluice::tests

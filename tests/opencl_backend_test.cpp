@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "kept.hpp"
 #include "sluice/backend.h"
 
 namespace sluice::tests {
@@ -62,7 +63,9 @@ class OpenClTable : public ::testing::Test {
   }
   sluice_status compile(const char* text, const char* entry, sluice_kernel** kernel, const char* options = "") {
     const sluice_source source{sizeof source, 0, text, entry, options};
-    return table.compile(device, &source, kernel);
+    const sluice_status status = table.compile(device, &source, kernel);
+    if (status == SLUICE_OK) tests::kept(*kernel);
+    return status;
   }
   sluice_kernel* compiled(const char* text, const char* entry) {
     sluice_kernel* kernel = nullptr;
@@ -316,6 +319,7 @@ TEST_F(OpenClTable, TakesUpItsOwnBinaryOnly) {
   expect_failure(table.kernel_binary(kernel, binary.data(), &room), SLUICE_ERROR, "does not fit");
   expect_ok(table.kernel_binary(kernel, binary.data(), &bytes));
   expect_ok(table.load_binary(device, binary.data(), bytes, "scale", &again));
+  tests::kept(again);
   const sluice_memory memory = block(device, {1, 2, 3});
   const float factor = 4;
   const int number = 3;

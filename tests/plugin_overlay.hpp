@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "kept.hpp"
 #include "sluice/backend.h"
 #include "src/device/plugin_device.hpp"
 #include "src/device/plugin_table.hpp"
@@ -24,8 +25,8 @@ inline const sluice_backend& table_of(const std::string& file) {
 inline detail::PluginDevice& device_behind(const sluice_backend& table, int number = 0) {
   std::uint32_t count = 0;
   if (table.device_count(&count) != SLUICE_OK) throw std::runtime_error(table.last_error());
-  const auto* const kept = new detail::PluginTable(&table);
-  return *new detail::PluginDevice(*kept, number);
+  const auto* const whole = kept(new detail::PluginTable(&table));
+  return *kept(new detail::PluginDevice(*whole, number));
 }
 
 }  // namespace sluice::tests

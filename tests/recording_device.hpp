@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kept.hpp"
 #include "sluice/sluice.hpp"
 #include "src/core/map.hpp"
 #include "src/core/program.hpp"
@@ -102,7 +103,7 @@ inline Device recording_device(std::uint32_t dialect, bool has_f64) {
   recorded_texts.clear();
   static const sluice_backend kTable = recorder::table();
   static const auto* const kPlugin = new detail::PluginTable(&kTable);
-  return Device(new detail::PluginDevice(*kPlugin, 0));
+  return Device(kept(new detail::PluginDevice(*kPlugin, 0)));
 }
 
 inline std::vector<DType> types_of(bool has_f64) {

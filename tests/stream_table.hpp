@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "kept.hpp"
 #include "sluice/backend.h"
 
 namespace sluice::tests {
@@ -33,7 +34,7 @@ class StreamTable {
 
   /// A device stays open for the process, and so does its object here.
   sluice_device* opened(std::uint32_t number) const {
-    static std::map<std::pair<const sluice_backend*, std::uint32_t>, sluice_device*> devices;
+    static auto& devices = *new std::map<std::pair<const sluice_backend*, std::uint32_t>, sluice_device*>;
     sluice_device*& device = devices[{table, number}];
     if (device == nullptr) expect_ok(table->open(number, &device));
     return device;
@@ -58,10 +59,8 @@ class StreamTable {
   sluice_status compile(sluice_device* on, const char* text, const char* entry, sluice_kernel** kernel,
                         const char* options = "") const {
     const sluice_source source{sizeof source, 0, text, entry, options};
-    // Kernels live as long as the process, so they are kept for it.
-    static auto* const kernels = new std::vector<sluice_kernel*>;
     const sluice_status status = table->compile(on, &source, kernel);
-    if (status == SLUICE_OK) kernels->push_back(*kernel);
+    if (status == SLUICE_OK) kept(*kernel);
     return status;
   }
   sluice_kernel* compiled(sluice_device* on, const char* text, const char* entry) const {

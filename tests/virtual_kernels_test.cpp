@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "src/device/kernel_text.hpp"
+#include "tests/kept.hpp"
 #include "tests/simulated/plugin.hpp"
 
 namespace sluice::tests {
@@ -51,7 +52,7 @@ class VirtualKernels : public ::testing::Test {
     return result;
   }
 
-  Plugin& plugin = (new Plugin)->open();  // drivers stay
+  Plugin& plugin = kept(new Plugin)->open();  // drivers stay
   sluice_kernel* kernel = nullptr;
   sluice_memory out = 0;
 };
