@@ -32,7 +32,8 @@ struct SaveOptions {
   Renames rename = {};                               ///< the model's names to the file's, before the prefix
   std::map<std::string, std::string> metadata = {};  ///< text to keep in the file; safetensors only
   std::string format = {};                           ///< "safetensors", ...; empty: what the file's ending says
-  /// To "model.safetensors.index.json": bytes of tensors in each of its files; a tensor that is larger has one to itself.
+  /// To "model.safetensors.index.json": bytes of tensors in each of its files; a tensor that is larger has one to
+  /// itself.
   std::uint64_t shard_bytes = 5'000'000'000;
 };
 
