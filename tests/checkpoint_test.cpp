@@ -251,6 +251,32 @@ TEST(Checkpoint, ReplacesWhatALinkPointsAtAndKeepsPermissions) {
   EXPECT_EQ(folder.files(), 2u);
 }
 
+TEST(Checkpoint, LinksLeadToFilesThatAreNotThereYet) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "sub");
+  std::filesystem::create_symlink("sub/later.safetensors", folder / "x.safetensors");
+  save(folder / "x.safetensors", arange(5));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "x.safetensors"));
+  EXPECT_EQ(read_tensors(folder / "sub/later.safetensors")[0].second.numel(), 5);
+  std::filesystem::create_symlink("absent/y.safetensors", folder / "y.safetensors");
+  expect_contains(message_of([&] { save(folder / "y.safetensors", arange(5)); }), {"there is no folder", "absent"});
+  std::filesystem::create_symlink("loop.safetensors", folder / "loop.safetensors");
+  expect_contains(message_of([&] { save(folder / "loop.safetensors", arange(5)); }), {"leads nowhere"});
+}
+
+TEST(Checkpoint, NamesOfFiles) {
+  const TemporaryFolder folder;
+  const std::string longest = folder / (std::string(243, 'x') + ".safetensors");
+  save(longest, arange(5));
+  EXPECT_EQ(read_tensors(longest)[0].second.numel(), 5);
+  std::string cut = folder / "a";
+  cut += std::string("\0b.safetensors", 14);
+  Tensor x = arange(5);
+  expect_contains(message_of([&] { save(cut, x); }), {"NUL"});
+  expect_contains(message_of([&] { load(cut, x); }), {"NUL"});
+  EXPECT_EQ(folder.files(), 1u);
+}
+
 TEST(Checkpoint, AFullDiskLeavesTheOldFile) {
   const TemporaryFolder folder;
   const std::string path = folder / "x.safetensors";

@@ -68,12 +68,36 @@ TEST(FluxModels, AModelOfOtherSizesIsRefusedAndLeftAlone) {
   EXPECT_TRUE(std::get<0>(model.layers).weight.same_handle(before));
 }
 
+/// Names of the fields of a record, in their order.
+std::string fields_of(const State& record) {
+  std::string names;
+  for (const auto& [name, value] : record.record()) names += name + " ";
+  return names;
+}
+
+// loadmodel! of Flux wants each layer's fields, all and in its order; these are those of the structs in Flux.
+TEST(FluxModels, WhatIsWrittenHasTheFieldsOfFlux) {
+  const tests::TemporaryFolder folder;
+  const std::string path = folder / "model.bson";
+  save(path, Chain(Dense(4, 16, relu), Dropout(0.25), Scale(16), relu, Dense(16, 1, {.bias = false})));
+  const State file = read_state(path);
+  EXPECT_EQ(fields_of(file), "model_state ");
+  EXPECT_EQ(fields_of(file.at("model_state")), "layers ");
+  const State& layers = file.at("model_state.layers");
+  ASSERT_EQ(layers.size(), 5U);
+  for (const char* dense : {"0", "4"}) EXPECT_EQ(fields_of(layers.at(dense)), "weight bias σ ");
+  EXPECT_EQ(fields_of(layers.at("1")), "p dims active rng ");
+  EXPECT_EQ(fields_of(layers.at("2")), "scale bias σ ");
+  for (const char* function : {"0.σ", "1.rng", "3"}) EXPECT_EQ(layers.at(function).type(), "Core.Tuple") << function;
+  EXPECT_FALSE(layers.at("4.bias").boolean()) << "Flux writes false where there is no bias";
+}
+
 TEST(FluxModels, WhatIsWrittenForFluxLoadsHereAgain) {
   const tests::TemporaryFolder folder;
   const std::string path = folder / "model.bson";
-  const Chain model(Dense(4, 16, relu), Dense(16, 1));
+  const Chain model(Dense(4, 16, relu), Dropout(0.25), Dense(16, 1, {.bias = false}));
   save(path, model);
-  Chain again(Dense(4, 16, relu), Dense(16, 1));
+  Chain again(Dense(4, 16, relu), Dropout(0.25), Dense(16, 1, {.bias = false}));
   load(path, again, {.prefix = "model_state"});
   const Tensor x = rand({4, 3});
   EXPECT_TRUE(equal(model(x), again(x)));

@@ -111,6 +111,27 @@ TEST(Shards, WhatAnOldIndexNamesOtherwiseStays) {
   EXPECT_EQ(read_tensors(folder / kIndex).size(), 4U) << "an index that cannot be read is replaced";
 }
 
+TEST(Shards, AnIndexThatIsALink) {
+  const TemporaryFolder folder;
+  for (const char* name : {"store", "view"}) std::filesystem::create_directory(folder / name);
+  const std::string store = folder / "store/net.safetensors.index.json",
+                    view = folder / "view/net.safetensors.index.json";
+  const Model old, fresh;
+  save(store, old, {.shard_bytes = 32});
+  std::filesystem::create_symlink("../store/net.safetensors.index.json", view);
+  Model loaded;
+  load(view, loaded);
+  EXPECT_TRUE(equal(loaded.c, old.c)) << "the files lie beside what it leads to";
+  std::filesystem::create_symlink("../store/net-00001-of-00003.safetensors",
+                                  folder / "view/net-2-00001-of-00003.safetensors");
+  save(view, fresh, {.shard_bytes = 32});
+  load(view, loaded);
+  EXPECT_TRUE(equal(loaded.a, fresh.a) && equal(loaded.c, fresh.c));
+  load(store, loaded);
+  EXPECT_TRUE(equal(loaded.a, old.a) && equal(loaded.c, old.c)) << "and stay as they were";
+  EXPECT_FALSE(std::filesystem::is_symlink(view));
+}
+
 TEST(Shards, AFailureLeavesTheOld) {
   const TemporaryFolder folder;
   const Model model;

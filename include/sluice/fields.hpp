@@ -243,6 +243,18 @@ constexpr TorchRules torch_rules_of() {
   }
 }
 
+/// What T says of its fields in Flux, or null.
+template <class T>
+constexpr FluxFields flux_fields_of() {
+  if constexpr (requires {
+                  { T::flux_fields() } -> std::same_as<std::span<const FluxField>>;
+                }) {
+    return &T::flux_fields;
+  } else {
+    return nullptr;
+  }
+}
+
 /// What a field without tensors holds, where it is a number or text.
 template <class T>
 KeptValue kept_value(const T& value) {
@@ -349,7 +361,7 @@ void visit_part(T& value, std::string_view name, std::int64_t index, LeafVisitor
     constexpr bool kSequence = kKind == FieldKind::list || kKind == FieldKind::tuple || kKind == FieldKind::dictionary;
     constexpr bool kContainer = requires { typename T::SluiceContainer; };
     visitor.push({name, index, kSequence ? std::string_view{} : type_name<T>(), &value, describe_of<T>(), kSequence,
-                  kContainer, torch_rules_of<T>()});
+                  kContainer, torch_rules_of<T>(), flux_fields_of<T>()});
     if constexpr (kKind == FieldKind::tensor) visitor.tensor(value);
     else if constexpr (kKind == FieldKind::buffer) visitor.buffer(value);
     else if constexpr (kKind == FieldKind::counter) visitor.counter(value);

@@ -83,12 +83,25 @@ struct TorchRule {
   Convert convert = nullptr;            ///< null: the one tensor as it is
 };
 
+/// A field of the layer in Flux, and the one here that it stands for. Flux loads a state only where the fields are its
+/// own, in their order, so a layer that differs lists them all in a static member function
+///
+///   static std::span<const FluxField> flux_fields() {
+///     static const FluxField fields[] = {{"weight", "weight"}, {"bias", "bias"}, {"σ", "activation"}};
+///     return fields;
+///   }
+struct FluxField {
+  std::string_view name;   ///< in Flux
+  std::string_view field;  ///< empty: there is none here, and Flux keeps what it has
+};
+
 }  // namespace sluice::inline v0
 
 namespace sluice::detail {
 
 using Describe = std::string (*)(const void* object);
 using TorchRules = std::span<const TorchRule> (*)();
+using FluxFields = std::span<const FluxField> (*)();
 
 /// A field that is a number, text, or neither (monostate).
 using KeptValue = std::variant<std::monostate, bool, std::int64_t, double, std::string_view>;
@@ -103,6 +116,7 @@ struct Part {
   bool sequence = false;        ///< std::vector, array, tuple, pair or map
   bool container = false;       ///< Chain or Sequential
   TorchRules torch_rules = nullptr;
+  FluxFields flux_fields = nullptr;
 };
 
 /// Is shown the leaves of a model by `visit`.

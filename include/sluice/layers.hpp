@@ -46,6 +46,7 @@ struct SLUICE_API Dense {
   Tensor operator()(const Tensor& x) const;
   std::string describe() const;
   static std::span<const TorchRule> torch_rules();  ///< the weight is transposed
+  static std::span<const FluxField> flux_fields();
   SLUICE_FIELDS(weight, bias, activation)
 };
 
@@ -66,6 +67,7 @@ struct SLUICE_API Scale {
 
   Tensor operator()(const Tensor& x) const;
   std::string describe() const;
+  static std::span<const FluxField> flux_fields();
   SLUICE_FIELDS(scale, bias, activation)
 };
 
@@ -88,6 +90,7 @@ struct SLUICE_API Dropout {
 
   Tensor operator()(const Tensor& x) const;
   std::string describe() const;
+  static std::span<const FluxField> flux_fields();
   SLUICE_FIELDS(mode, counter)
 };
 

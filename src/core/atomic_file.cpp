@@ -16,13 +16,35 @@
 namespace sluice::detail {
 namespace fs = std::filesystem;
 
-AtomicFile::AtomicFile(const std::string& path, std::string operation) : path_(path), operation_(std::move(operation)) {
-  if (path.empty()) throw FileError(operation_ + ": the path is empty");
+namespace {
+
+/// Where a link leads, also where there is no file yet; empty for one that leads nowhere.
+std::string target_of(fs::path path) {
+  constexpr int kMost = 40;  // as in the kernel
   std::error_code error;
-  const bool link = fs::is_symlink(path, error);
-  error.clear();  // no file of that name yet
-  if (link) path_ = fs::weakly_canonical(path, error).string();
-  if (error) throw FileError(fmt::format("{}: {} is a link that leads nowhere", operation_, path));
+  for (int links = 0; fs::is_symlink(path, error); ++links) {
+    const fs::path next = fs::read_symlink(path, error);
+    if (error || links == kMost) return {};
+    path = next.is_absolute() ? next : path.parent_path() / next;
+  }
+  return path.string();
+}
+
+/// The name of a file, shortened so that something can be added.
+std::string short_name(const fs::path& path) {
+  constexpr std::size_t kMost = 200;  // of 255
+  return path.filename().string().substr(0, kMost);
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const std::string& path, std::string operation, Link link)
+    : path_(path), operation_(std::move(operation)) {
+  if (path.empty()) throw FileError(operation_ + ": the path is empty");
+  if (path.find('\0') != std::string::npos) throw FileError(operation_ + ": the path holds NUL");
+  if (link == Link::followed) path_ = target_of(path);
+  if (path_.empty()) throw FileError(fmt::format("{}: {} is a link that leads nowhere", operation_, path));
+  std::error_code error;
   const fs::file_status status = fs::status(path_, error);
   if (fs::is_directory(status)) throw FileError(fmt::format("{}: {} is a folder; give a file in it", operation_, path));
   if (fs::exists(status) && !fs::is_regular_file(status)) {
@@ -39,7 +61,7 @@ AtomicFile::AtomicFile(const std::string& path, std::string operation) : path_(p
 void AtomicFile::open() {
   static constexpr mode_t kEveryone = 0666;  // less what the umask takes away
   for (int attempt = 0; descriptor_ < 0; ++attempt) {
-    temporary_ = fmt::format("{}.{}-{}.tmp", path_, getpid(), attempt);
+    temporary_ = (fs::path(folder_) / fmt::format("{}.{}-{}.tmp", short_name(path_), getpid(), attempt)).string();
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kEveryone);
     if (descriptor_ < 0 && (errno != EEXIST || attempt == 1000)) fail("cannot write in " + folder_, errno);
   }

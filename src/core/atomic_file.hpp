@@ -9,8 +9,11 @@ namespace sluice::detail {
 
 class AtomicFile {
  public:
-  /// Throws FileError naming `operation` if nothing can be written there. A link is followed.
-  AtomicFile(const std::string& path, std::string operation);
+  /// What happens to a link of that name.
+  enum class Link : bool { followed, replaced };
+
+  /// Throws FileError naming `operation` if nothing can be written there. The target of a link need not exist.
+  AtomicFile(const std::string& path, std::string operation, Link link = Link::followed);
   /// Removes what was written, unless committed.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;

@@ -67,6 +67,11 @@ std::span<const TorchRule> Dense::torch_rules() {
   return rules;
 }
 
+std::span<const FluxField> Dense::flux_fields() {
+  static constexpr FluxField kFields[] = {{"weight", "weight"}, {"bias", "bias"}, {"σ", "activation"}};
+  return kFields;
+}
+
 Tensor Dense::operator()(const Tensor& input) const {
   if (!weight) throw ArgumentError("Dense: the layer has no weight; make it with Dense(in, out)");
   const Shape& shape = input.shape();
@@ -100,6 +105,11 @@ Scale::Scale(const Shape& shape, Activation activation_, const ScaleOptions& opt
   if (options.bias) bias = zeros(shape, scale.dtype(), scale.device());
 }
 
+std::span<const FluxField> Scale::flux_fields() {
+  static constexpr FluxField kFields[] = {{"scale", "scale"}, {"bias", "bias"}, {"σ", "activation"}};
+  return kFields;
+}
+
 Tensor Scale::operator()(const Tensor& input) const {
   if (!scale) throw ArgumentError("Scale: the layer has no scale; make it with Scale(size)");
   const Tensor x = detail::as_weight(input, scale);
@@ -123,6 +133,11 @@ Dropout::Dropout(double p_, DropoutOptions options) : p(p_), dims(std::move(opti
   for (const int dim : dims) {
     if (dim < 0 || dim >= Shape::kMaxRank) throw IndexError(fmt::format("Dropout: there is no dimension {}", dim));
   }
+}
+
+std::span<const FluxField> Dropout::flux_fields() {
+  static constexpr FluxField kFields[] = {{"p", ""}, {"dims", ""}, {"active", "mode"}, {"rng", ""}};
+  return kFields;
 }
 
 Tensor Dropout::operator()(const Tensor& x) const {

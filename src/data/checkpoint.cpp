@@ -46,7 +46,7 @@ void save_model(const std::string& path, ModelRef model, const SaveOptions& opti
     throw ArgumentError(
         fmt::format("save: {} keeps the names of the fields; prefix and rename cannot be", format.name));
   }
-  format.write_state(path, on_host(state_of(model)));
+  format.write_state(path, on_host(flux_state_of(model)));
 }
 
 LoadReport load_model(const std::string& path, ModelRef model, const LoadOptions& options) {

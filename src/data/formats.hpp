@@ -40,6 +40,9 @@ const FileFormat& format_to_write(const std::string& path, const std::string& wa
 /// The same for a file that is read. Throws FileError where there is none, or it begins as another format does.
 const FileFormat& format_of_file(const std::string& path, const std::string& wanted, std::string_view operation);
 
+/// The tree that Flux has of the model: the fields of its layers (FluxField), `false` for no tensor, `()` for
+/// functions.
+State flux_state_of(ModelRef model);
 /// The tree with its tensors on the CPU, ties kept.
 State on_host(const State& state);
 /// The tensors of a tree. Throws ArgumentError naming what is no tensor.

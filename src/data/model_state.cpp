@@ -11,17 +11,17 @@ namespace {
 /// Builds the tree from the leaves up.
 class StateBuilder final : public LeafVisitor {
  public:
-  explicit StateBuilder(bool without_random)
-      : LeafVisitor(Sharing::keep, Shown::everything), without_random_(without_random) {}
+  /// As `state` gives it; without generators; with the fields of Flux.
+  enum class Form : std::uint8_t { whole, without_random, of_flux };
+
+  explicit StateBuilder(Form form) : LeafVisitor(Sharing::keep, Shown::everything), form_(form) {}
 
   void tensor(Tensor& x) override { set_tensor(x); }
   void buffer(Buffer& x) override { set_tensor(x.get()); }
   void counter(Counter& x) override { generator_value(x.get()); }
   void generator(Generator& x) override { generator_value(x); }
   void setting(double& x) override { set(x); }
-  void mode(Mode& x) override {
-    if (x != Mode::automatic) set(x == Mode::train);
-  }
+  void mode(Mode& x) override { set(x == Mode::automatic ? State() : State(x == Mode::train)); }
   void kept(const KeptValue& x) override {
     if (const auto* flag = std::get_if<bool>(&x)) set(*flag);
     else if (const auto* integer = std::get_if<std::int64_t>(&x)) set(*integer);
@@ -30,15 +30,17 @@ class StateBuilder final : public LeafVisitor {
   }
 
   void enter(const Part& part) override {
-    open_.push_back({std::string(part.name), part.index, part.sequence, {}, {}, {}});
+    open_.push_back({std::string(part.name), part.index, part.sequence, part.flux_fields, false, {}, {}, {}});
   }
 
   void leave() override {
     Open part = std::move(open_.back());
     open_.pop_back();
     State node = std::move(part.leaf);
-    if (!part.members.empty()) node = State(std::move(part.members));
+    if (form_ == Form::of_flux && part.flux_fields != nullptr) node = arranged(part);
+    else if (!part.members.empty()) node = State(std::move(part.members));
     else if (part.sequence || !part.elements.empty()) node = State(std::move(part.elements));
+    else if (form_ == Form::of_flux && !part.is_set) node = empty_tuple();
     if (open_.empty()) root = std::move(node);
     else open_.back().add(part, std::move(node));
   }
@@ -50,6 +52,8 @@ class StateBuilder final : public LeafVisitor {
     std::string name;
     std::int64_t index;
     bool sequence;
+    FluxFields flux_fields;
+    bool is_set;
     State leaf;
     State::Record members;
     State::List elements;
@@ -62,20 +66,36 @@ class StateBuilder final : public LeafVisitor {
     }
   };
 
-  void set(State value) { open_.back().leaf = std::move(value); }
-  void set_tensor(const Tensor& x) {
-    if (x) set(detach(x));
-  }
-  void generator_value(const Generator& generator) {
-    if (!without_random_) set(generator_tensor(generator));
+  /// What Flux has in place of a function, `()`.
+  static State empty_tuple() { return State().set_type("Core.Tuple"); }
+
+  static State arranged(const Open& part) {
+    State::Record members;
+    for (const FluxField& each : part.flux_fields()) {
+      const auto own = std::ranges::find(part.members, each.field, &State::Member::first);
+      members.emplace_back(each.name, own == part.members.end() ? empty_tuple() : own->second);
+    }
+    return State(std::move(members));
   }
 
-  bool without_random_;
+  void set(State value) {
+    open_.back().leaf = std::move(value);
+    open_.back().is_set = true;
+  }
+  void set_tensor(const Tensor& x) {
+    if (x) set(detach(x));
+    else if (form_ == Form::of_flux) set(false);
+  }
+  void generator_value(const Generator& generator) {
+    if (form_ != Form::without_random) set(generator_tensor(generator));
+  }
+
+  Form form_;
   std::vector<Open> open_;
 };
 
-State built(ModelRef model, bool without_random) {
-  StateBuilder builder(without_random);
+State built(ModelRef model, StateBuilder::Form form) {
+  StateBuilder builder(form);
   model(builder);
   return std::move(builder.root);
 }
@@ -117,11 +137,13 @@ State on_host(const State& state) {
   return moved(state, known);
 }
 
-State state_of(ModelRef model) { return built(model, false); }
+State state_of(ModelRef model) { return built(model, StateBuilder::Form::whole); }
+
+State flux_state_of(ModelRef model) { return built(model, StateBuilder::Form::of_flux); }
 
 void copy_model(ModelRef to, ModelRef from) {
   try {
-    Contents contents = Contents::of_state(built(from, true), "loadmodel", "the source");
+    Contents contents = Contents::of_state(built(from, StateBuilder::Form::without_random), "loadmodel", "the source");
     load_leaves(contents, to, {.cast = true});
   } catch (const FileError& error) {
     throw ArgumentError(error.what());

@@ -88,6 +88,16 @@ bool is_plain_name(const std::string& name) {
          name != "..";
 }
 
+/// Beside the index, or beside what it is a link to.
+std::string shard_path(const std::string& index, const std::string& shard) {
+  namespace fs = std::filesystem;
+  const fs::path near = fs::path(index).parent_path() / shard;
+  std::error_code error;
+  if (fs::exists(near, error) || !fs::is_symlink(index, error)) return near.string();
+  const fs::path far = fs::weakly_canonical(index, error).parent_path() / shard;
+  return (fs::exists(far, error) ? far : near).string();
+}
+
 }  // namespace
 
 std::map<std::string, std::string> read_safetensors_index(const std::string& path, const std::string& operation) {
@@ -113,8 +123,7 @@ std::vector<std::shared_ptr<SafetensorsFile>> open_safetensors(const std::string
                                   where, name, shard.substr(0, std::min<std::size_t>(200, shard.find('\0')))));
     }
     if (files.size() == kMostShards) throw FileError(fmt::format("{}: more than {} files", where, kMostShards));
-    const auto shard_path = std::filesystem::path(path).parent_path() / shard;
-    const auto& file = files[shard] = std::make_shared<SafetensorsFile>(shard_path.string(), operation);
+    const auto& file = files[shard] = std::make_shared<SafetensorsFile>(shard_path(path, shard), operation);
     for (const StoredTensor& stored : file->header().tensors) {
       present.emplace(stored.name, shard);
       const auto listed = weights.find(stored.name);

@@ -119,6 +119,12 @@ std::set<std::string> files_of_old(const std::string& index) {
   return files;
 }
 
+/// A file beside the index is written, not one elsewhere.
+void remove_link(const std::string& path) {
+  std::error_code error;
+  if (fs::is_symlink(path, error)) fs::remove(path, error);
+}
+
 void check_sizes(const TensorFile& file, std::size_t shards) {
   if (shards == 0) throw ArgumentError("save: there is no tensor, and an index lists nothing else");
   if (shards > kMostShards) {
@@ -140,6 +146,7 @@ void write_sharded_safetensors(const std::string& index, const TensorFile& file)
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < shards.size(); ++i) {
     const std::string name = names.name(i);
+    remove_link(names.path(name));
     write_safetensors(names.path(name), shards[i].tensors, shards[i].metadata);
     unfinished.add(names.path(name));
     for (const NamedTensor& each : shards[i].tensors) weights.emplace(each.name, name);
@@ -147,7 +154,7 @@ void write_sharded_safetensors(const std::string& index, const TensorFile& file)
   }
   const std::string text =
       nlohmann::json{{"metadata", {{"total_size", bytes}}}, {"weight_map", weights}}.dump(2) + "\n";
-  AtomicFile out(index, "save");
+  AtomicFile out(index, "save", AtomicFile::Link::replaced);
   out.write(std::as_bytes(std::span(text)));
   out.commit();
   unfinished.keep();

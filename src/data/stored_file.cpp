@@ -14,6 +14,7 @@
 namespace sluice::detail {
 
 StoredFile::StoredFile(const std::string& path, const std::string& operation) : name_(operation + ": " + path) {
+  if (path.find('\0') != std::string::npos) throw FileError(operation + ": the path holds NUL");
   // Without O_NONBLOCK the opening of a pipe waits for a writer.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0 && errno == ENOENT) throw FileError(fmt::format("{}: there is no file {}", operation, path));
