@@ -92,6 +92,25 @@ TEST(FluxModels, WhatIsWrittenHasTheFieldsOfFlux) {
   EXPECT_FALSE(layers.at("4.bias").boolean()) << "Flux writes false where there is no bias";
 }
 
+struct Affine {
+  Tensor bias = ones({2}), w = ones({2, 3});
+  static std::span<const FluxField> flux_fields() {
+    static constexpr FluxField kFields[] = {{"weight", "w"}, {"bias", "bias"}, {"σ", ""}};
+    return kFields;
+  }
+  SLUICE_FIELDS(bias, w)
+};
+
+TEST(FluxModels, ALayerOfOnesOwnListsItsFields) {
+  const tests::TemporaryFolder folder;
+  const std::string path = folder / "model.bson";
+  save(path, Affine());
+  EXPECT_EQ(fields_of(read_state(path).at("model_state")), "weight bias σ ");
+  Affine again{.bias = zeros({2}), .w = zeros({2, 3})};
+  load(path, again, {.prefix = "model_state", .rename = {{"w", "weight"}}});
+  EXPECT_TRUE(equal(again.w, ones({2, 3})));
+}
+
 TEST(FluxModels, WhatIsWrittenForFluxLoadsHereAgain) {
   const tests::TemporaryFolder folder;
   const std::string path = folder / "model.bson";
