@@ -176,6 +176,12 @@ TEST(Dlpack, RefusesWhatItCannotTakeAndTheCallerKeepsIt) {
   change([](DLManagedTensorVersioned& m) { m.dl_tensor.byte_offset = 1; });
   change([&](DLManagedTensorVersioned& m) { m.dl_tensor.shape = negative; });
   change([&](DLManagedTensorVersioned& m) { m.dl_tensor.shape = huge; });
+  for (const int power : {60, 61, 62}) {
+    std::int64_t far[] = {std::int64_t{1} << power, 1}, back[] = {1, -(std::int64_t{1} << power)}, sizes[] = {3, 3};
+    for (std::int64_t* const strides : {far, back}) {
+      change([&](DLManagedTensorVersioned& m) { m.dl_tensor.shape = sizes, m.dl_tensor.strides = strides; });
+    }
+  }
   change([](DLManagedTensorVersioned& m) { m.dl_tensor.dtype = {6, 8, 1}; });  // bytes of floats are no bools
   EXPECT_THROW(from_dlpack(static_cast<dlpack::ManagedTensor*>(nullptr)), ArgumentError);
   EXPECT_THROW(to_dlpack(Tensor()), ArgumentError);

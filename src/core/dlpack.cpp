@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -99,6 +101,19 @@ struct Layout {
   std::array<std::int64_t, Shape::kMaxRank> strides{};
 };
 
+/// Whether the distance in bytes between two elements can be told, whichever they are.
+bool is_within_reach(const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides, DType dtype) {
+  auto reach = static_cast<std::int64_t>(dtype.size());
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    std::int64_t step = 0;
+    if (__builtin_mul_overflow(std::max<std::int64_t>(sizes[d], 1) - 1, strides[d], &step)) return false;
+    if (__builtin_mul_overflow(step, static_cast<std::int64_t>(dtype.size()), &step)) return false;
+    if (step == std::numeric_limits<std::int64_t>::min()) return false;
+    if (__builtin_add_overflow(reach, std::abs(step), &reach)) return false;
+  }
+  return true;
+}
+
 Layout layout_of(const dl::Tensor& tensor, DType dtype, bool reverse) {
   if (tensor.rank < 0 || tensor.rank > Shape::kMaxRank) {
     throw ShapeError(fmt::format("from_dlpack: {} dimensions; at most {} are possible", tensor.rank, Shape::kMaxRank));
@@ -117,6 +132,7 @@ Layout layout_of(const dl::Tensor& tensor, DType dtype, bool reverse) {
   if (__builtin_mul_overflow(product, static_cast<std::int64_t>(dtype.size()), &bytes)) {
     refuse("there are too many elements");
   }
+  if (!is_within_reach(sizes, strides, dtype)) refuse("the strides lead beyond any memory");
   if (reverse) {
     std::reverse(sizes.begin(), sizes.end());
     std::reverse(strides.begin(), strides.end());
