@@ -64,7 +64,7 @@ void write_bson(const Seeds& seeds) {
                         {"y", named_tuple({"a", "b"}, {small_integer(1), symbol("c")})}})
                   .bytes);
   const Tensor shared = ones({2, 3});
-  detail::write_bson_state(seeds.place("bson", "written").string(),
+  detail::write_bson_state(seeds.place("bson", "written").string(), "save",
                            State::Record{{"layers", State::List{shared, shared, State(), true, 2, "three"}}});
 }
 

@@ -322,11 +322,11 @@ TEST(Bson, VerdictsTakeLittleStackAndTime) {
 
 TEST(Bson, FilesThatAreNone) {
   const TemporaryFolder folder;
-  EXPECT_NE(tests::verdict_on([&] { read_bson_state(folder / "none"); }).find("there is no such file"),
+  EXPECT_NE(tests::verdict_on([&] { read_bson_state(folder / "none", "read"); }).find("there is no such file"),
             std::string::npos);
-  EXPECT_NE(tests::verdict_on([&] { read_bson_state(folder.path().string()); }).find("not an ordinary file"),
+  EXPECT_NE(tests::verdict_on([&] { read_bson_state(folder.path().string(), "read"); }).find("not an ordinary file"),
             std::string::npos);
-  EXPECT_NE(tests::verdict_on([&] { read_bson_state(folder.write("e", "")); }), "");
+  EXPECT_NE(tests::verdict_on([&] { read_bson_state(folder.write("e", ""), "read"); }), "");
 }
 
 TEST(Bson, SparseFileCostsNothing) {
@@ -335,7 +335,7 @@ TEST(Bson, SparseFileCostsNothing) {
                                                       "\x05"
                                                       "a");
   std::filesystem::resize_file(path, 0x7fffffff);
-  EXPECT_NE(tests::verdict_on([&] { read_bson_state(path); }), "");
+  EXPECT_NE(tests::verdict_on([&] { read_bson_state(path, "read"); }), "");
 }
 
 class BsonData : public ::testing::Test {
@@ -343,7 +343,9 @@ class BsonData : public ::testing::Test {
   void SetUp() override {
     if (!tests::test_data("")) GTEST_SKIP() << "SLUICE_TEST_DATA is not set";
   }
-  static State read(const std::string& name) { return read_bson_state(*tests::test_data("checkpoints/" + name)); }
+  static State read(const std::string& name) {
+    return read_bson_state(*tests::test_data("checkpoints/" + name), "read");
+  }
 };
 
 TEST_F(BsonData, WholeModel) {
@@ -390,7 +392,8 @@ TEST_F(BsonData, Verdicts) {
     const std::string name = line.substr(0, line.find('\t'));
     const bool accept = line.substr(name.size() + 1).starts_with("accept");
     tests::expect_frugal([&] {
-      const std::string verdict = tests::verdict_on([&] { read_bson_state(*tests::test_data("malformed/" + name)); });
+      const std::string verdict =
+          tests::verdict_on([&] { read_bson_state(*tests::test_data("malformed/" + name), "read"); });
       EXPECT_EQ(verdict.empty(), accept) << name << ": " << verdict;
     });
     ++seen;

@@ -19,7 +19,7 @@ using tests::TemporaryFolder;
 /// Writes `state`; the lines that the other reader makes of the file.
 std::string listing_of(const State& state) {
   const TemporaryFolder folder;
-  write_bson_state(folder / "x.bson", state);
+  write_bson_state(folder / "x.bson", "save", state);
   const tests::ProgramOutput output =
       tests::run_program("python3 " + tests::source_file("tests/readers/read_bson.py") + " " + (folder / "x.bson"));
   EXPECT_EQ(output.code, 0) << output.text;
@@ -28,8 +28,8 @@ std::string listing_of(const State& state) {
 
 State written_and_read(const State& state) {
   const TemporaryFolder folder;
-  write_bson_state(folder / "x.bson", state);
-  return read_bson_state(folder / "x.bson");
+  write_bson_state(folder / "x.bson", "save", state);
+  return read_bson_state(folder / "x.bson", "read");
 }
 
 State typed_nothing(const char* type) { return State().set_type(type); }
@@ -134,7 +134,7 @@ TEST(BsonWrite, WhatCannotBeWritten) {
        {State(State::Record{{"a", 1}, {"a", 2}}), State(State::Record{{"\xff", 1}}),
         State(State::Record{{std::string("a\0b", 3), 1}}), State(State::Record{{"a", "\xff"}}),
         State(State::Record{{"tag", 1}, {"model_state", 2}}), State(State::Record{{"a", Tensor()}})}) {
-    EXPECT_THROW(write_bson_state(path, state), ArgumentError);
+    EXPECT_THROW(write_bson_state(path, "save", state), ArgumentError);
   }
   EXPECT_EQ(tests::content_of(path), "old");
   EXPECT_EQ(folder.files(), 1u);
@@ -143,7 +143,7 @@ TEST(BsonWrite, WhatCannotBeWritten) {
 TEST(BsonWrite, RealFilesAgain) {
   if (!tests::test_data("")) GTEST_SKIP() << "SLUICE_TEST_DATA is not set";
   for (const char* const name : {"flux_docs_mymodel", "flux_docs_checkpoint", "flux_modelcnn"}) {
-    const State state = read_bson_state(*tests::test_data("checkpoints/" + std::string(name) + ".bson"));
+    const State state = read_bson_state(*tests::test_data("checkpoints/" + std::string(name) + ".bson"), "read");
     const State back = written_and_read(state.record().front().second);
     const NamedTensors before = named_tensors(state.record().front().second);
     const NamedTensors after = named_tensors(back.at("model_state"));

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "messages.hpp"
 #include "sluice/sluice.hpp"
 #include "temporary_folder.hpp"
 
@@ -122,6 +123,23 @@ TEST(Resume, NumbersThatARuleRefusesChangeNothing) {
         << error.what();
   }
   EXPECT_EQ(state.leaves()[0].rule.fields()[0].second, 0.5);
+  EXPECT_TRUE(equal(state.leaves()[0].tensors[0], zeros({2})));
+}
+
+TEST(Resume, ANegativeNumberOfStepsChangesNothing) {
+  const TemporaryFolder folder;
+  Tensor x = ones({2});
+  OptimiserState state = setup(Adam{}, x);
+  save(folder / "x.safetensors", state);
+  State::Record changed;
+  for (auto& [name, tensor] : read_tensors(folder / "x.safetensors")) {
+    const bool is_steps = name.ends_with("steps"), is_state = name.ends_with("tensors.0");
+    changed.emplace_back(name, is_steps ? from(std::vector<std::int64_t>{0, -3}) : is_state ? full({2}, 7.0) : tensor);
+  }
+  write_state(folder / "y.safetensors", State(changed));
+  tests::expect_contains(tests::message_of<FileError>([&] { load(folder / "y.safetensors", state); }),
+                         {folder / "y.safetensors", "-3"});
+  EXPECT_EQ(state.leaves()[0].step_count(), 0);
   EXPECT_TRUE(equal(state.leaves()[0].tensors[0], zeros({2})));
 }
 

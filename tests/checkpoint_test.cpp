@@ -142,7 +142,7 @@ TEST(Checkpoint, ATieCanComeFromOneName) {
   const TemporaryFolder folder;
   const std::string path = folder / "one.safetensors";
   const Tensor weight = randn({2, 3});
-  detail::write_safetensors(path, {{"decoder", weight}, {"other", weight}}, {});
+  detail::write_safetensors(path, "save", {{"decoder", weight}, {"other", weight}}, {});
   Tied tied;
   load(path, tied);
   EXPECT_TRUE(equal(tied.encoder, weight));
@@ -159,7 +159,7 @@ TEST(Checkpoint, BadAliases) {
                                                             {{"sluice.alias.decoder", "decoder"}},
                                                             {{"sluice.order", "row-major"}}};
   for (const auto& metadata : all) {
-    detail::write_safetensors(path, {{"encoder", weight}, {"other", weight}}, metadata);
+    detail::write_safetensors(path, "save", {{"encoder", weight}, {"other", weight}}, metadata);
     EXPECT_THROW(load(path, model), FileError);
   }
 }
@@ -167,7 +167,7 @@ TEST(Checkpoint, BadAliases) {
 TEST(Checkpoint, OneErrorNamesEverythingAndNothingChanges) {
   const TemporaryFolder folder;
   const std::string path = folder / "other.safetensors";
-  detail::write_safetensors(path,
+  detail::write_safetensors(path, "save",
                             {{"first.weight", zeros({2, 3})},
                              {"first.bias", zeros({3}, f64)},
                              {"surplus", zeros({1})},

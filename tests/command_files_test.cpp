@@ -117,6 +117,26 @@ TEST_F(Command, FilesThatCannotBeReadOrWrittenAreCalledSo) {
   EXPECT_FALSE(contains(run({"convert", "x.safetensors", "x"}).err, "jld2")) << "which cannot be written";
 }
 
+TEST_F(Command, ConvertSplitsAndKeepsMetadata) {
+  const std::map<std::string, Tensor> model{{"a", ones({8})}, {"b", ones({8})}, {"c", ones({8})}};
+  save("x.safetensors", model, {.metadata = {{"format", "pt"}}});
+  EXPECT_EQ(run({"convert", "x.safetensors", "parts.safetensors.index.json", "--shard-bytes", "64"}).code, 0);
+  EXPECT_EQ(read_tensors("parts-00001-of-00002.safetensors").size(), 2U);
+  EXPECT_EQ(read_metadata("parts.safetensors.index.json").at("format"), "pt");
+  EXPECT_EQ(run({"convert", "parts.safetensors.index.json", "whole.safetensors"}).code, 0);
+  EXPECT_EQ(content_of("whole.safetensors"), content_of("x.safetensors"));
+  EXPECT_TRUE(contains(run({"convert", "x.safetensors", "x.npz"}).err, "metadata.format = pt"));
+  EXPECT_EQ(run({"convert", "x.safetensors", "y.safetensors.index.json", "--shard-bytes", "0"}).code, 2);
+}
+
+TEST_F(Command, MessagesNameTheCommand) {
+  write_npz("x.npz", {{"a", ones({1})}, {"b", ones({1})}});
+  EXPECT_TRUE(contains(run({"convert", "x.npz", "y.npy"}).err, "sluice: convert: y.npy: a .npy file holds one"));
+  std::filesystem::resize_file("x.npz", 60);
+  EXPECT_TRUE(contains(run({"convert", "x.npz", "y.npz"}).err, "sluice: convert: x.npz: "));
+  EXPECT_TRUE(contains(run({"inspect", "x.npz"}).err, "sluice: inspect: x.npz: "));
+}
+
 TEST_F(Command, ConformanceKnowsOneCpu) {
   EXPECT_EQ(run({"conformance", "--device", "CPU:9", "--only", "softmax"}).code, 2);
 }

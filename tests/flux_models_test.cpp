@@ -111,6 +111,28 @@ TEST(FluxModels, ALayerOfOnesOwnListsItsFields) {
   EXPECT_TRUE(equal(again.w, ones({2, 3})));
 }
 
+TEST(FluxModels, TheNameOfTheWholeIsNotNeeded) {
+  const tests::TemporaryFolder folder;
+  Chain model(Dense(4, 3, relu), Dense(3, 2)), other(Dense(4, 3, relu), Dense(3, 2));
+  save(folder / "x.bson", model);
+  load(folder / "x.bson", other);
+  EXPECT_TRUE(equal(std::get<0>(other.layers).weight, std::get<0>(model.layers).weight));
+  load(folder / "x.bson", other, {.prefix = "model_state"});
+  EXPECT_THROW(load(folder / "x.bson", other, {.prefix = "model"}), FileError);
+
+  const Tensor x = rand({2, 3});
+  Tensor y = zeros({2, 3});
+  save(folder / "tensor.bson", x);
+  load(folder / "tensor.bson", y);
+  EXPECT_TRUE(equal(x, y));
+
+  // A field of the very name means that field.
+  std::map<std::string, Tensor> named{{"model_state", x}}, loaded{{"model_state", zeros({2, 3})}};
+  save(folder / "named.bson", named);
+  load(folder / "named.bson", loaded);
+  EXPECT_TRUE(equal(loaded.at("model_state"), x));
+}
+
 TEST(FluxModels, WhatIsWrittenForFluxLoadsHereAgain) {
   const tests::TemporaryFolder folder;
   const std::string path = folder / "model.bson";

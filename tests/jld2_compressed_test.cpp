@@ -317,7 +317,7 @@ TEST(Jld2Compressed, WhatHdfToolsWrite) {
     const TemporaryFolder folder;
     const auto path = repacked(folder, options);
     if (!path) GTEST_SKIP() << "h5import or h5repack is not installed (hdf5-tools)";
-    const Tensor tensor = detail::read_jld2_state(*path).at("a").tensor();
+    const Tensor tensor = detail::read_jld2_state(*path, "read").at("a").tensor();
     EXPECT_EQ(tensor.shape(), (Shape{3, 4})) << options;
     EXPECT_EQ(tensor.to_vector<float>(), (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})) << options;
   }
@@ -327,7 +327,7 @@ TEST(Jld2Compressed, WhatHdfToolsWrite) {
   for (const auto& [options, why] : refused) {
     const TemporaryFolder folder;
     const auto path = repacked(folder, options);
-    const std::string verdict = tests::verdict_on([&] { detail::read_jld2_state(*path); });
+    const std::string verdict = tests::verdict_on([&] { detail::read_jld2_state(*path, "read"); });
     EXPECT_NE(verdict.find(why), std::string::npos) << verdict;
   }
 }

@@ -296,7 +296,7 @@ TEST(Jld2, HdfToolsReadTheWriter) {
 TEST(Jld2, RealFiles) {
   if (!tests::test_data("")) GTEST_SKIP() << "SLUICE_TEST_DATA is not set";
   // Numbers as a viewer of bytes shows them.
-  const State first = read_jld2_state(*tests::test_data("checkpoints/cersyve_h.jld2"));
+  const State first = read_jld2_state(*tests::test_data("checkpoints/cersyve_h.jld2"), "read");
   EXPECT_EQ(first.at("state.layers.1.bias").tensor().item<float>(), std::bit_cast<float>(0xbd848427u));
   EXPECT_EQ(first.at("state.layers.0.weight").tensor().to_vector<float>()[0], std::bit_cast<float>(0x3d3e2787u));
   const struct {
@@ -304,7 +304,7 @@ TEST(Jld2, RealFiles) {
     std::vector<Shape> weights;
   } files[] = {{"cersyve_h", {{16, 4}, {1, 16}}}, {"cersyve_pendulum_V", {{32, 2}, {32, 32}, {1, 32}}}};
   for (const auto& [name, weights] : files) {
-    const State file = read_jld2_state(*tests::test_data("checkpoints/" + std::string(name) + ".jld2"));
+    const State file = read_jld2_state(*tests::test_data("checkpoints/" + std::string(name) + ".jld2"), "read");
     const State& layers = file.at("state.layers");
     ASSERT_EQ(layers.size(), weights.size());
     for (std::size_t i = 0; i < weights.size(); ++i) {

@@ -7,13 +7,19 @@
 #include <cstring>
 #include <functional>
 
+#include "messages.hpp"
 #include "npz_files.hpp"
+#include "program_output.hpp"
+#include "sluice/checkpoint.hpp"
 #include "sluice/ops.hpp"
+#include "src/data/zip.hpp"
 #include "temporary_folder.hpp"
 
 namespace sluice {
 namespace {
 
+using tests::expect_contains;
+using tests::message_of;
 using tests::TemporaryFolder;
 
 using tests::bytes_of;
@@ -177,6 +183,78 @@ TEST(Npz, HostileArchives) {
   std::string large = zip({{"a.npy", a}});
   large.replace(large.size() - 6, 4, little(0xFFFFFFFF, 4));
   refused(large, "zip64");
+}
+
+/// Numbers, text, objects and structs of NumPy, beside what is no array.
+std::string mixed_archive() {
+  return zip({{"w.npy", npy(dictionary("<f4", "True", "(2,)"), bytes_of<float>({1, 2}))},
+              {"labels.npy", npy(dictionary("<u2", "False", "(3,)"), bytes_of<std::uint16_t>({1, 2, 3})), true},
+              {"names.npy", npy(dictionary("<U4", "False", "(1,)"), std::string(16, '\0'))},
+              {"objects.npy", npy(dictionary("|O", "False", "(2,)"), "a pickle")},
+              {"rows.npy", npy("{'descr': [('a', '<f4'), ('b]', '<i4', (2,))], 'fortran_order': False, 'shape': (1,)}",
+                               std::string(12, '\0'))},
+              {"notes.txt", "hello"},
+              {"folder/", ""}});
+}
+
+TEST(Npz, WhatIsNotReadStandsInNobodysWay) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("x.npz", mixed_archive());
+  std::map<std::string, Tensor> model{{"w", zeros({2})}};
+  const LoadReport report = load(path, model, {.strict = false});
+  EXPECT_EQ(model.at("w").to_vector<float>(), (std::vector<float>{1, 2}));
+  EXPECT_EQ(report.unexpected, (std::vector<std::string>{"labels", "names", "objects", "rows"}));
+  expect_contains(message_of<FileError>([&] { load(path, model); }), {"unexpected \"labels\", <u2 (3)"});
+  std::map<std::string, Tensor> labels{{"labels", zeros({3})}};
+  expect_contains(message_of<FileError>([&] { load(path, labels, {.strict = false, .cast = true}); }),
+                  {"\"labels\" is f32 (3) in the model, <u2 (3) in the file"});
+  expect_contains(message_of<FileError>([&] { read_npz(path); }), {path, "\"labels\"", "element type \"<u2\""});
+}
+
+TEST(Npz, InspectListsEverything) {
+  const TemporaryFolder folder;
+  const FileSummary summary = inspect(folder.write("x.npz", mixed_archive()));
+  const auto shown = [&](std::size_t i) {
+    const TensorSummary& each = summary.tensors.at(i);
+    return each.name + " " + each.type + " " + std::to_string(each.shape.at(0)) + " " + std::to_string(each.bytes);
+  };
+  ASSERT_EQ(summary.tensors.size(), 5U);
+  EXPECT_EQ(shown(0), "w f32 2 8");
+  EXPECT_EQ(shown(1), "labels <u2 3 6");
+  EXPECT_EQ(shown(2), "names <U4 1 16");
+  EXPECT_EQ(shown(3), "objects |O 2 8");
+  EXPECT_EQ(shown(4), "rows struct 1 12");
+  ASSERT_EQ(summary.values.size(), 1U);
+  EXPECT_EQ(summary.values[0].first + " = " + summary.values[0].second, "notes.txt = a file of 5 bytes");
+}
+
+TEST(Npz, AnotherArchiveIsCalledSo) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("x.npz", zip({{"word/document.xml", "<a/>"}}));
+  for (const std::string& message :
+       {message_of<FileError>([&] { read_npz(path); }), message_of<FileError>([&] { inspect(path); })}) {
+    expect_contains(message, {path, "word/document.xml"});
+  }
+}
+
+/// What follows from a size beyond 32 bits, with one of a few bytes.
+TEST(Npz, LargeArchivesHaveWideFields) {
+  const TemporaryFolder folder;
+  const std::string array = npy(dictionary("<f4", "True", "(2,)"), bytes_of<float>({1, 2}));
+  for (const std::uint64_t large : {std::uint64_t{0}, std::uint64_t{90}, std::uint64_t{200}, std::uint64_t{1} << 32}) {
+    const std::string path = folder / "x.npz";
+    detail::ZipWriter writer(path, "save", large);
+    const std::span<const std::byte> parts[] = {std::as_bytes(std::span(array))};
+    for (const char* const name : {"a.npy", "b.npy", "c.npy"}) writer.add(name, parts);
+    writer.commit();
+    const auto tensors = read_npz(path);
+    ASSERT_EQ(tensors.size(), 3U) << large;
+    for (const auto& [name, tensor] : tensors)
+      EXPECT_EQ(tensor.to_vector<float>(), (std::vector<float>{1, 2})) << large;
+    const auto checked = tests::run_program("python3 -m zipfile -t " + path);
+    EXPECT_EQ(checked.code, 0) << checked.text;
+    EXPECT_EQ(checked.text.find("bad"), std::string::npos) << checked.text;
+  }
 }
 
 TEST(Npz, BombsAreBounded) {

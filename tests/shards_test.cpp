@@ -1,8 +1,10 @@
 // Writing a checkpoint in several files.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "messages.hpp"
 #include "sluice/sluice.hpp"
@@ -147,12 +149,64 @@ TEST(Shards, AFailureLeavesTheOld) {
 TEST(Shards, WhatCannotBeWritten) {
   const TemporaryFolder folder;
   const std::map<std::string, Tensor> none;
-  expect_contains(message_of<ArgumentError>([&] { save(folder / kIndex, none); }), {"no tensor"});
+  expect_contains(message_of<ArgumentError>([&] {
+                    save(folder / kIndex, none, {.metadata = {{"epoch", "7"}}});
+                  }),
+                  {"no tensor"});
   std::map<std::string, Tensor> many;
   for (int i = 0; i < 10'001; ++i) many.emplace(std::to_string(i), zeros({1}));
   expect_contains(message_of<ArgumentError>([&] { save(folder / kIndex, many, {.shard_bytes = 4}); }),
                   {"shard_bytes of 4", "10001 files"});
   EXPECT_EQ(folder.files(), 0U);
+}
+
+TEST(Shards, AModelWithoutTensors) {
+  const TemporaryFolder folder;
+  save(folder / kIndex, Model(), {.shard_bytes = 32});
+  std::map<std::string, Tensor> none;
+  save(folder / kIndex, none);
+  EXPECT_EQ(names_in(folder / ""), std::set<std::string>{kIndex});
+  EXPECT_TRUE(load(folder / kIndex, none).loaded.empty());
+}
+
+/// Four tensors of one number, in four files.
+std::map<std::string, Tensor> all_of(float number) {
+  std::map<std::string, Tensor> model;
+  for (const char* const name : {"a", "b", "c", "d"}) model.emplace(name, full({8}, number));
+  return model;
+}
+
+/// The number that is everywhere in the model.
+float number_in(const std::map<std::string, Tensor>& model) {
+  const float first = model.at("a").to_vector<float>()[0];
+  for (const auto& [name, tensor] : model) {
+    for (const float each : tensor.to_vector<float>()) EXPECT_EQ(each, first) << name << ": tensors of two saves";
+  }
+  return first;
+}
+
+TEST(Shards, LoadingWhileOthersSaveGivesOneOfTheSaves) {
+  const TemporaryFolder folder;
+  save(folder / kIndex, all_of(0), {.shard_bytes = 32});
+  std::atomic<bool> is_done = false;
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 2; ++writer) {
+    writers.emplace_back([&, writer] {
+      for (int i = 1; !is_done; ++i)
+        save(folder / kIndex, all_of(static_cast<float>(2 * i + writer)), {.shard_bytes = 32});
+    });
+  }
+  auto model = all_of(-1);
+  std::set<float> seen;
+  for (int i = 0; i < 200 || seen.size() < 4; ++i) {
+    EXPECT_NO_THROW(load(folder / kIndex, model)) << "the " << i << "th time";
+    seen.insert(number_in(model));
+  }
+  is_done = true;
+  for (std::thread& writer : writers) writer.join();
+  load(folder / kIndex, model);
+  number_in(model);
+  EXPECT_EQ(names_in(folder / "").size(), 5U) << "an index and four files";
 }
 
 }  // namespace

@@ -179,6 +179,7 @@ void OptimiserState::sluice_visit(detail::LeafVisitor& visitor, std::string_view
     visitor.push({leaf.paths.front(), number++, "OptimiserLeaf", &leaf, nullptr, false});
     detail::visit_part<detail::Names::required>(leaf.tensors, "tensors", 0, visitor);
     detail::visit_part<detail::Names::required>(leaf.steps, "steps", 1, visitor);
+    if (leaf.step_count() < 0) throw ArgumentError("a step count of " + std::to_string(leaf.step_count()));
     if (visitor.sees_everything()) {
       const auto numbers = detail::visit_numbers(leaf.rule, visitor);
       if (numbers != detail::numbers_of(leaf.rule)) leaf.rule = rules.changed(leaf.rule, numbers);

@@ -1,5 +1,8 @@
 #include "src/core/utf8.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdint>
 
 namespace sluice::detail {
@@ -27,6 +30,20 @@ bool is_utf8_name(std::string_view text) {
     text.remove_prefix(length);
   }
   return true;
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kMost = 200;
+  const bool is_long = text.size() > kMost;
+  text = text.substr(0, kMost);
+  std::string result = "\"";
+  while (!text.empty()) {
+    const std::size_t length = text[0] == '\0' ? 0 : utf8_character(text);
+    if (length > 0) result += text.substr(0, length);
+    else result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return result + (is_long ? "...\"" : "\"");
 }
 
 }  // namespace sluice::detail

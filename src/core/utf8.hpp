@@ -1,6 +1,7 @@
 // Whether bytes are text.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace sluice::detail {
@@ -10,5 +11,7 @@ namespace sluice::detail {
 std::size_t utf8_character(std::string_view text);
 /// Whether all of it is UTF-8 without NUL.
 bool is_utf8_name(std::string_view text);
+/// `text` in quotes for a message: what is not UTF-8 as \xff, no more than 200 bytes of it.
+std::string in_quotes(std::string_view text);
 
 }  // namespace sluice::detail

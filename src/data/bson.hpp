@@ -23,9 +23,9 @@ namespace sluice::detail {
 /// with their type; functions and `()` are nothing with their type. Arrays that Julia shares are one tensor. Throws
 /// FileError for what is damaged or hostile.
 ///
-///   State file = read_bson_state("mymodel.bson");
+///   State file = read_bson_state("mymodel.bson", "read_state");
 ///   Tensor w = file.at("model_state.layers.0.weight").tensor();
-State read_bson_state(const std::string& path);
+State read_bson_state(const std::string& path, const std::string& operation);
 /// The same of bytes; `name` stands for the path.
 State read_bson_state(std::span<const std::byte> content, const std::string& name);
 
@@ -33,7 +33,7 @@ State read_bson_state(std::span<const std::byte> content, const std::string& nam
 /// Records become NamedTuples, lists tuples, tensors arrays; one tensor in several places stays one array. A record
 /// that is {model_state: ...} itself is not wrapped again. Throws ArgumentError for names that are not UTF-8 or not
 /// unique, and for more than 2 GiB, the most that BSON can hold.
-void write_bson_state(const std::string& path, const State& state);
+void write_bson_state(const std::string& path, const std::string& operation, const State& state);
 
 /// An element of a document.
 struct BsonElement {

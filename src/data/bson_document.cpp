@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "src/core/utf8.hpp"
 #include "src/data/bson.hpp"
 
 namespace sluice::detail {
@@ -146,7 +147,7 @@ void check_bson(ByteSource& source) {
       continue;
     }
     if (++count > kMostElements) source.fail(element->at, "more than 1048576 elements");
-    if (!is_name(element->key)) source.fail(element->at, "a name that is not UTF-8");
+    if (!is_utf8_name(element->key)) source.fail(element->at, "a name that is not UTF-8");
     // The keys of a list are its numbers, which nobody reads.
     if (!open.back().is_list) names.add(element->key);
     if (element->type != BsonElement::kDocument && element->type != BsonElement::kList) continue;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "src/core/utf8.hpp"
 #include "src/data/bson.hpp"
 #include "src/data/julia_tensor.hpp"
 #include "src/data/julia_types.hpp"
@@ -128,7 +129,7 @@ State BsonReader::value(const BsonElement& element) {
 State BsonReader::text(const BsonElement& element) {
   budget_.spend_text(element.end - element.at);
   std::string text = source_.text(element.at, element.end - element.at);
-  if (!is_name(text)) source_.fail(element.at, "a text that is not UTF-8");
+  if (!is_utf8_name(text)) source_.fail(element.at, "a text that is not UTF-8");
   return State(std::move(text));
 }
 
@@ -179,7 +180,7 @@ State BsonReader::tagged(const Tagged& tagged) {
   for (const auto& [tag, type] : kOpaque) {
     if (tag == tagged.tag) return nothing(std::string(type));
   }
-  source_.fail(tagged.at, fmt::format("the tag \"{}\" is not one of BSON.jl", is_name(tagged.tag) ? tagged.tag : "?"));
+  source_.fail(tagged.at, fmt::format("the tag {} is not one of BSON.jl", in_quotes(tagged.tag)));
 }
 
 const BsonElement& BsonReader::part(const Tagged& tagged, std::string_view key, std::uint8_t type) {
@@ -373,7 +374,7 @@ std::string BsonReader::type_name(const BsonElement& parts) {
       source_.fail(each->at, "the name of a type has at most 16 parts, texts of at most 256 bytes");
     }
     const std::string text = source_.text(each->at, each->end - each->at);
-    if (!is_name(text)) source_.fail(each->at, "the name of a type is not UTF-8");
+    if (!is_utf8_name(text)) source_.fail(each->at, "the name of a type is not UTF-8");
     path += (path.empty() ? "" : ".") + text;
   }
   budget_.spend(path.size() / 64);
@@ -382,8 +383,8 @@ std::string BsonReader::type_name(const BsonElement& parts) {
 
 }  // namespace
 
-State read_bson_state(const std::string& path) {
-  ByteSource source(path, "read_state: " + path);
+State read_bson_state(const std::string& path, const std::string& operation) {
+  ByteSource source(path, operation + ": " + path);
   return BsonReader(source).read();
 }
 

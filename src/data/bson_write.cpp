@@ -9,6 +9,7 @@
 
 #include "src/core/atomic_file.hpp"
 #include "src/core/tensor_rep.hpp"
+#include "src/core/utf8.hpp"
 #include "src/data/bson.hpp"
 #include "src/data/bson_text.hpp"
 #include "src/data/julia_tensor.hpp"
@@ -67,7 +68,7 @@ class BsonWriter {
   void symbol(std::string_view key, std::string_view name);
   void check_names(std::span<const State::Member> members) const;
   [[noreturn]] static void refuse(const std::string& name, const std::string& why) {
-    throw ArgumentError(fmt::format("save: a value cannot be named \"{}\": {}", is_name(name) ? name : "?", why));
+    throw ArgumentError(fmt::format("a value cannot be named {}: {}", in_quotes(name), why));
   }
   template <class Children, class Each>
   void list(std::string_view key, const Children& children, Each each);
@@ -86,7 +87,7 @@ void BsonWriter::list(std::string_view key, const Children& children, Each each)
 
 void BsonWriter::check_names(std::span<const State::Member> members) const {
   for (const auto& [name, child] : members) {
-    if (!is_name(name)) refuse(name, "names are UTF-8 without NUL");
+    if (!is_utf8_name(name)) refuse(name, "names are UTF-8 without NUL");
   }
   const std::optional<std::string> twice = repeated_name({members.begin(), members.end()});
   if (twice) refuse(*twice, "another one beside it is named so");
@@ -94,17 +95,17 @@ void BsonWriter::check_names(std::span<const State::Member> members) const {
 
 /// Finds the tensors that are in several places.
 void BsonWriter::count(const State& state, int depth) {
-  if (depth > kMostDepth) throw ArgumentError("save: values lie within one another more than 100 levels deep");
+  if (depth > kMostDepth) throw ArgumentError("values lie within one another more than 100 levels deep");
   if (state.is_tensor()) {
-    require_value(state.tensor(), "save");
+    if (!state.tensor()) throw ArgumentError("there is a tensor that holds nothing");
     ++uses_[state.tensor().rep()].count;
   } else if (state.is_record()) {
     check_names(state.record());
     for (const auto& [name, child] : state.record()) count(child, depth + 1);
   } else if (state.is_list()) {
     for (const State& child : state.list()) count(child, depth + 1);
-  } else if (state.is_text() && !is_name(state.text())) {
-    throw ArgumentError("save: a text is not UTF-8 without NUL");
+  } else if (state.is_text() && !is_utf8_name(state.text())) {
+    throw ArgumentError("the text " + in_quotes(state.text()) + " is not UTF-8 without NUL");
   }
 }
 
@@ -235,14 +236,14 @@ void BsonWriter::type(std::string_view key, const State& state) {
 
 }  // namespace
 
-void write_bson_state(const std::string& path, const State& state) {
+void write_bson_state(const std::string& path, const std::string& operation, const State& state) {
   BsonWriter writer;
   writer.whole(state);
   if (writer.out.position() > BsonText::kMost) {
-    throw ArgumentError(fmt::format("save: {} would have {} bytes; BSON holds 2147483647, write safetensors instead",
-                                    path, writer.out.position()));
+    throw ArgumentError(fmt::format("the file would have {} bytes; BSON holds 2147483647, write safetensors instead",
+                                    writer.out.position()));
   }
-  AtomicFile file(path, "save");
+  AtomicFile file(path, operation);
   writer.out.write_to(file);
   file.commit();
 }

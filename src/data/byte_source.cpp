@@ -14,22 +14,6 @@ static_assert(std::endian::native == std::endian::little, "the files are little-
 
 constexpr std::size_t kWindow = 4096;
 
-/// The length of the UTF-8 sequence that `text` begins with; 0 if there is none.
-std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return lead == 0 ? 0 : 1;
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const bool is_overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
-  const bool is_surrogate = lead == 0xed && byte(1) >= 0xa0;
-  const bool is_beyond = lead == 0xf4 && byte(1) >= 0x90;
-  return is_overlong || is_surrogate || is_beyond ? 0 : length;
-}
-
 }  // namespace
 
 ByteSource::ByteSource(const std::string& path, std::string name) : name_(std::move(name)) {
@@ -95,15 +79,6 @@ std::string ByteSource::text_to_nul(std::uint64_t at, std::uint64_t end, std::ui
     text += letter;
   }
   fail(at, "a name that does not end");
-}
-
-bool is_name(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = sequence_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
 }
 
 }  // namespace sluice::detail

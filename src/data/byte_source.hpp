@@ -57,7 +57,4 @@ class ByteSource {
   std::uint64_t window_at_ = 0, size_ = 0;
 };
 
-/// Whether `text` is UTF-8 (no overlong forms, no surrogates) and has no NUL.
-bool is_name(std::string_view text);
-
 }  // namespace sluice::detail

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ostream>
 
+#include "src/core/utf8.hpp"
 #include "src/data/contents.hpp"
 #include "src/data/formats.hpp"
 #include "src/data/load_leaves.hpp"
@@ -14,6 +16,7 @@ namespace {
 TensorFile file_of(ModelRef model, const SaveOptions& options) {
   TensorFile file{.tensors = {}, .aliases = {}, .metadata = options.metadata, .shard_bytes = options.shard_bytes};
   const std::vector<ModelLeaf> leaves = leaves_of(model);
+  check_naming(options.prefix, options.rename, leaves);
   const Ties ties(leaves);
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     if (!leaves[i].value) continue;
@@ -27,40 +30,71 @@ TensorFile file_of(ModelRef model, const SaveOptions& options) {
 void check_metadata(const SaveOptions& options, const FileFormat& format) {
   if (options.metadata.empty()) return;
   if (format.name != "safetensors") {
-    throw ArgumentError(fmt::format("save: metadata are kept in safetensors files only, not in {}", format.name));
+    throw ArgumentError(fmt::format("metadata are kept in safetensors files only, not in {}", format.name));
   }
   for (const auto& [key, value] : options.metadata) {
     if (!key.starts_with("sluice.")) continue;
     throw ArgumentError(
-        fmt::format("save: the metadata \"{}\": names that begin with \"sluice.\" are the library's", key));
+        fmt::format("the metadata {}: names that begin with \"sluice.\" are the library's", in_quotes(key)));
   }
+}
+
+/// Writes what `tree` or `tensors` makes, whichever the format takes.
+template <class Tree, class Tensors>
+void write_file(const std::string& path, const SaveOptions& options, const char* operation, Tree tree,
+                Tensors tensors) {
+  const FileFormat& format = format_to_write(path, options.format, operation);
+  naming_file(operation, path, [&] {
+    check_metadata(options, format);
+    if (format.write_tensors != nullptr) return format.write_tensors(path, operation, tensors());
+    if (!options.rename.empty() || !options.prefix.empty()) {
+      throw ArgumentError(fmt::format("{} keeps the names of the fields; prefix and rename cannot be", format.name));
+    }
+    format.write_state(path, operation, on_host(tree()));
+  });
+}
+
+/// The tree without the name under which Julia's users keep all of it, unless the model has a field of that name.
+State without_name(State tree, ModelRef model) {
+  if (!tree.is_record() || tree.size() != 1) return tree;
+  const auto& [name, child] = tree.record().front();
+  const auto is_own = [&](const ModelLeaf& leaf) { return leaf.name == name || leaf.name.starts_with(name + "."); };
+  const std::vector<ModelLeaf> leaves = leaves_of(model);
+  const bool is_whole = child.is_tensor() && leaves.size() == 1 && leaves[0].name == "tensor";
+  if (std::ranges::any_of(leaves, is_own) || !(child.is_record() || child.is_list() || is_whole)) return tree;
+  return State(child);
+}
+
+Contents contents_of(const std::string& path, const FileFormat& format, ModelRef model, const LoadOptions& options) {
+  const std::string origin = "load: " + path;
+  if (format.name == "safetensors") return Contents::of_files(open_safetensors(path, "load"), origin);
+  if (format.name == "npz") return Contents::of_npz(path, "load");
+  State tree = format.read(path, "load");
+  if (format.is_julia && options.prefix.empty()) tree = without_name(std::move(tree), model);
+  return Contents::of_state(tree, origin);
 }
 
 }  // namespace
 
 void save_model(const std::string& path, ModelRef model, const SaveOptions& options) {
-  const FileFormat& format = format_to_write(path, options.format, "save");
-  check_metadata(options, format);
-  if (format.write_state == nullptr) return write_tensor_file(format, path, file_of(model, options));
-  if (!options.rename.empty() || !options.prefix.empty()) {
-    throw ArgumentError(
-        fmt::format("save: {} keeps the names of the fields; prefix and rename cannot be", format.name));
-  }
-  format.write_state(path, on_host(flux_state_of(model)));
+  write_file(
+      path, options, "save", [&] { return flux_state_of(model); }, [&] { return file_of(model, options); });
 }
 
 LoadReport load_model(const std::string& path, ModelRef model, const LoadOptions& options) {
   const FileFormat& format = format_of_file(path, options.format, "load");
-  const std::string origin = "load: " + path;
-  Contents contents = format.name == "safetensors" ? Contents::of_files(open_safetensors(path, "load"), origin)
-                                                   : Contents::of_state(format.read(path), origin);
-  return load_leaves(contents, model, options);
+  return naming_file("load", path, [&] {
+    Contents contents = contents_of(path, format, model, options);
+    return load_leaves(contents, model, options);
+  });
 }
 
 LoadReport load_model_state(ModelRef model, const State& state, const LoadOptions& options) {
   try {
-    Contents contents = Contents::of_state(state, "load_state", "the state");
-    return load_leaves(contents, model, options);
+    return naming_file("load_state", "the tree", [&] {
+      Contents contents = Contents::of_state(state, "load_state", "the state");
+      return load_leaves(contents, model, options);
+    });
   } catch (const FileError& error) {
     throw ArgumentError(error.what());
   }
@@ -70,9 +104,14 @@ LoadReport load_model_state(ModelRef model, const State& state, const LoadOption
 
 namespace sluice::inline v0 {
 
+void write_state(const std::string& path, const State& state, const SaveOptions& options) {
+  detail::write_file(
+      path, options, "write_state", [&] { return state; }, [&] { return detail::tensor_file_of(state, options); });
+}
+
 NamedTensors read_tensors(const std::string& path) {
   NamedTensors tensors;
-  for (const auto& file : detail::open_safetensors(path, "load")) {
+  for (const auto& file : detail::open_only_safetensors(path, "read_tensors")) {
     for (const detail::StoredTensor& stored : file->header().tensors)
       tensors.emplace_back(stored.name, file->read(stored));
   }
@@ -81,7 +120,7 @@ NamedTensors read_tensors(const std::string& path) {
 
 std::map<std::string, std::string> read_metadata(const std::string& path) {
   std::map<std::string, std::string> all;
-  for (const auto& file : detail::open_safetensors(path, "read_metadata")) {
+  for (const auto& file : detail::open_only_safetensors(path, "read_metadata")) {
     all.insert(file->header().metadata.begin(), file->header().metadata.end());
   }
   return all;

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "src/core/rethrow.hpp"
+#include "src/core/utf8.hpp"
+#include "src/data/npz.hpp"
+
 namespace sluice::detail {
 
 std::string StoredItem::describe() const {
@@ -16,8 +20,14 @@ const StoredItem* Contents::find(const std::string& name) const {
 
 Tensor Contents::read(const StoredItem& item, const Device& device) {
   Tensor& tensor = read_[{&item, device.impl()}];
-  if (!tensor) tensor = item.read(device);
-  return tensor;
+  if (tensor) return tensor;
+  try {
+    return tensor = item.read(device);
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error&) {
+    rethrow_in(in_quotes(item.name));
+  }
 }
 
 void Contents::add(StoredItem item) {
@@ -56,6 +66,19 @@ Contents Contents::of_files(const std::vector<std::shared_ptr<SafetensorsFile>>&
       }
       if (key.starts_with(kAliasPrefix)) contents.add_alias(key.substr(kAliasPrefix.size()), value);
     }
+  }
+  return contents;
+}
+
+Contents Contents::of_npz(const std::string& path, const std::string& operation) {
+  Contents contents(operation + ": " + path, "the file", true);
+  const auto file = std::make_shared<NpzFile>(path, operation);
+  for (const NpzFile::Array& array : file->arrays()) {
+    contents.add({.name = array.name,
+                  .dtype = array.header.dtype,
+                  .shape = Shape(array.header.shape),
+                  .read = [file, &array](const Device& device) { return device(file->read(array)); },
+                  .unreadable = array.header.refusal.empty() ? "" : array.header.type});
   }
   return contents;
 }

@@ -30,6 +30,7 @@ class Contents {
   /// Of a safetensors file, or of all those that an index names. `origin` begins every message: "load:
   /// model.safetensors".
   static Contents of_files(const std::vector<std::shared_ptr<SafetensorsFile>>& files, const std::string& origin);
+  static Contents of_npz(const std::string& path, const std::string& operation);
   /// Tensors that are one handle in the tree are one item.
   static Contents of_state(const State& state, const std::string& origin, const char* noun = "the file");
 

@@ -6,6 +6,7 @@
 #include "src/data/bson.hpp"
 #include "src/data/jld2.hpp"
 #include "src/data/npy.hpp"
+#include "src/data/npz.hpp"
 #include "src/data/safetensors_shards.hpp"
 #include "src/data/stored_file.hpp"
 
@@ -14,11 +15,11 @@ namespace {
 
 constexpr std::size_t kHead = 16;  // bytes that tell formats apart
 
-State read_safetensors(const std::string& path) {
+State read_safetensors(const std::string& path, const std::string& operation) {
   State::Record members;
   std::map<std::string, Tensor> known;
   std::vector<std::pair<std::string, std::string>> aliases;
-  for (const auto& file : open_safetensors(path, "read_state")) {
+  for (const auto& file : open_safetensors(path, operation)) {
     for (const StoredTensor& stored : file->header().tensors) {
       members.emplace_back(stored.name, known[stored.name] = file->read(stored));
     }
@@ -28,20 +29,20 @@ State read_safetensors(const std::string& path) {
   }
   for (const auto& [name, target] : aliases) {
     if (!known.contains(target) || known.contains(name)) {
-      throw FileError(fmt::format("read_state: {}: the metadata say that \"{}\" is \"{}\", which makes no sense", path,
-                                  name, target));
+      throw FileError(fmt::format("{}: {}: the metadata say that \"{}\" is \"{}\", which makes no sense", operation,
+                                  path, name, target));
     }
     members.emplace_back(name, known[target]);
   }
   return State(std::move(members));
 }
 
-void write_safetensors_file(const std::string& path, const TensorFile& file) {
+void write_safetensors_file(const std::string& path, const std::string& operation, const TensorFile& file) {
   TensorFile whole = file;
   whole.metadata.emplace(kOrderKey, kOrder);
-  if (path.ends_with(kIndexEnding)) return write_sharded_safetensors(path, whole);
+  if (has_ending(path, kIndexEnding)) return write_sharded_safetensors(path, operation, whole);
   for (const auto& [name, target] : file.aliases) whole.metadata.emplace(std::string(kAliasPrefix) + name, target);
-  write_safetensors(path, whole.tensors, whole.metadata);
+  write_safetensors(path, operation, whole.tensors, whole.metadata);
 }
 
 /// A length of at most 100 MB, then the header's JSON.
@@ -56,13 +57,13 @@ constexpr std::string_view kBson[] = {".bson"};
 constexpr std::string_view kJld2[] = {".jld2"};
 
 constexpr FileFormat kFormats[] = {
-    {"safetensors", kSafetensors, begins_as_safetensors, read_safetensors, write_safetensors_file, nullptr},
-    {"npz", kNpz, [](std::string_view head) { return head.starts_with("PK\3\4") || head.starts_with("PK\5\6"); },
+    {"safetensors", kSafetensors, begins_as_safetensors, false, read_safetensors, write_safetensors_file, nullptr},
+    {"npz", kNpz, [](std::string_view head) { return head.starts_with("PK\3\4") || head.starts_with("PK\5\6"); }, false,
      read_npz_state, write_npz_file, nullptr},
-    {"npy", kNpy, [](std::string_view head) { return head.starts_with("\x93NUMPY"); }, read_npy_state, write_npy_file,
-     nullptr},
-    {"bson", kBson, nullptr, read_bson_state, nullptr, write_bson_state},
-    {"jld2", kJld2, [](std::string_view head) { return head.starts_with("HDF5-based Julia"); }, read_jld2_state,
+    {"npy", kNpy, [](std::string_view head) { return head.starts_with("\x93NUMPY"); }, false, read_npy_state,
+     write_npy_file, nullptr},
+    {"bson", kBson, nullptr, true, read_bson_state, nullptr, write_bson_state},
+    {"jld2", kJld2, [](std::string_view head) { return head.starts_with("HDF5-based Julia"); }, true, read_jld2_state,
      nullptr, nullptr},
 };
 
@@ -71,7 +72,7 @@ constexpr std::string_view kPickles[] = {".pt", ".pth", ".bin", ".ckpt", ".pkl",
 /// Why a pickle is neither read nor written, and what to do.
 void refuse_pickles(const std::string& path, std::string_view operation, bool is_written) {
   for (const std::string_view ending : kPickles) {
-    if (!path.ends_with(ending)) continue;
+    if (!has_ending(path, ending)) continue;
     if (is_written) {
       throw ArgumentError(
           fmt::format("{}: {} has the ending of a Python pickle, which is not written; end it in .safetensors, which "
@@ -89,13 +90,13 @@ void refuse_pickles(const std::string& path, std::string_view operation, bool is
 bool is_writable(const FileFormat& format) { return format.write_tensors != nullptr || format.write_state != nullptr; }
 
 std::string known_formats(bool endings, bool is_written) {
-  std::string text;
+  std::vector<std::string_view> words;
   for (const FileFormat& format : kFormats) {
     if (is_written && !is_writable(format)) continue;
-    text += text.empty() ? "" : ", ";
-    text += endings ? format.endings.front() : format.name;
+    if (endings) words.insert(words.end(), format.endings.begin(), format.endings.end());
+    else words.push_back(format.name);
   }
-  return text;
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 const FileFormat& named_format(const std::string& path, const std::string& wanted, std::string_view operation,
@@ -103,7 +104,7 @@ const FileFormat& named_format(const std::string& path, const std::string& wante
   for (const FileFormat& format : kFormats) {
     if (wanted == format.name) return format;
     for (const std::string_view ending : format.endings) {
-      if (wanted.empty() && path.ends_with(ending)) return format;
+      if (wanted.empty() && has_ending(path, ending)) return format;
     }
   }
   if (!wanted.empty()) {
@@ -137,22 +138,24 @@ const FileFormat& format_of_file(const std::string& path, const std::string& wan
   return format;  // whose reader says what is wrong with it
 }
 
-void write_tensor_file(const FileFormat& format, const std::string& path, const TensorFile& file) {
-  format.write_tensors(path, file);
+std::vector<std::shared_ptr<SafetensorsFile>> open_only_safetensors(const std::string& path,
+                                                                    const std::string& operation) {
+  const std::string head = StoredFile(path, operation).head(kHead);
+  for (const FileFormat& format : kFormats) {
+    if (format.name == "safetensors" || format.begins == nullptr || !format.begins(head)) continue;
+    throw FileError(fmt::format("{}: {} is no safetensors file, but begins as {}; read_state reads it", operation, path,
+                                format.name));
+  }
+  return open_safetensors(path, operation);
 }
 
 }  // namespace sluice::detail
 
 namespace sluice::inline v0 {
 
-State read_state(const std::string& path, const std::string& format) {
-  return detail::format_of_file(path, format, "read_state").read(path);
-}
-
-void write_state(const std::string& path, const State& state, const std::string& wanted) {
-  const detail::FileFormat& format = detail::format_to_write(path, wanted, "write_state");
-  if (format.write_state != nullptr) return format.write_state(path, detail::on_host(state));
-  detail::write_tensor_file(format, path, detail::tensor_file_of(state));
+State read_state(const std::string& path, const std::string& wanted) {
+  const detail::FileFormat& format = detail::format_of_file(path, wanted, "read_state");
+  return detail::naming_file("read_state", path, [&] { return format.read(path, "read_state"); });
 }
 
 }  // namespace sluice::inline v0

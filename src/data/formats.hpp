@@ -11,6 +11,7 @@
 
 #include "sluice/checkpoint.hpp"
 #include "sluice/state.hpp"
+#include "src/core/rethrow.hpp"
 #include "src/data/safetensors.hpp"
 
 namespace sluice::detail {
@@ -23,15 +24,30 @@ struct TensorFile {
   std::uint64_t shard_bytes = SaveOptions{}.shard_bytes;
 };
 
+/// Calls `use`, and puts "save: net.npz: " before the message of its errors, but FileErrors, which name the file.
+template <class Use>
+auto naming_file(const std::string& operation, const std::string& path, Use use) {
+  try {
+    return use();
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error&) {
+    rethrow_in(operation + ": " + path);
+  }
+}
+
 struct FileFormat {
   std::string_view name;                      ///< "safetensors"
   std::span<const std::string_view> endings;  ///< ".safetensors"
   /// Whether a file begins as one of the format does; null where that says nothing.
   bool (*begins)(std::string_view head);
-  State (*read)(const std::string& path);
+  bool is_julia;  ///< what is stored has a name of its own, often "model_state"
+  // Messages of FileErrors begin with operation and path, those of other errors are to be named by `naming_file`.
+  State (*read)(const std::string& path, const std::string& operation);
   // Of the two at most one is there; none for a format that is only read.
-  void (*write_tensors)(const std::string& path, const TensorFile& file);
-  void (*write_state)(const std::string& path, const State& state);  ///< its tensors are on the CPU
+  void (*write_tensors)(const std::string& path, const std::string& operation, const TensorFile& file);
+  /// The tensors of the state are on the CPU.
+  void (*write_state)(const std::string& path, const std::string& operation, const State& state);
 };
 
 /// The format that `wanted` names, else the one of the path's ending. Throws ArgumentError listing the known ones that
@@ -40,14 +56,16 @@ const FileFormat& format_to_write(const std::string& path, const std::string& wa
 /// The same for a file that is read. Throws FileError where there is none, or it begins as another format does.
 const FileFormat& format_of_file(const std::string& path, const std::string& wanted, std::string_view operation);
 
+/// The files of a checkpoint that must be safetensors. Throws FileError for one of another format.
+std::vector<std::shared_ptr<SafetensorsFile>> open_only_safetensors(const std::string& path,
+                                                                    const std::string& operation);
+
 /// The tree that Flux has of the model: the fields of its layers (FluxField), `false` for no tensor, `()` for
 /// functions.
 State flux_state_of(ModelRef model);
 /// The tree with its tensors on the CPU, ties kept.
 State on_host(const State& state);
-/// The tensors of a tree. Throws ArgumentError naming what is no tensor.
-TensorFile tensor_file_of(const State& state);
-/// To a format that takes tensors.
-void write_tensor_file(const FileFormat& format, const std::string& path, const TensorFile& file);
+/// The tensors of a tree, named as `options` say. Throws ArgumentError naming what is no tensor.
+TensorFile tensor_file_of(const State& state, const SaveOptions& options);
 
 }  // namespace sluice::detail

@@ -3,6 +3,7 @@
 
 #include "sluice/checkpoint.hpp"
 #include "src/data/formats.hpp"
+#include "src/data/npz.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -49,6 +50,20 @@ void add_file(const SafetensorsFile& file, FileSummary& summary) {
   for (const auto& [key, value] : file.header().metadata) summary.metadata.emplace(key, value);
 }
 
+void add_archive(const std::string& path, FileSummary& summary) {
+  NpzFile file(path, "inspect");
+  for (const NpzFile::Array& array : file.arrays()) {
+    const NpyHeader& header = array.header;
+    const bool is_readable = header.refusal.empty();
+    TensorSummary& each = summary.tensors.emplace_back(TensorSummary{
+        array.name, is_readable ? std::string(header.dtype.name()) : header.type, header.shape, array.bytes});
+    if (is_readable) look_for_special(file.read(array).bytes(), header.dtype, each);
+  }
+  for (const auto& [name, bytes] : file.others()) {
+    summary.values.emplace_back(name, "a file of " + std::to_string(bytes) + " bytes");
+  }
+}
+
 void add_tree(const State& state, const std::string& path, FileSummary& summary) {
   const auto below = [&](const std::string& name) { return path.empty() ? name : path + "." + name; };
   if (state.is_record()) {
@@ -73,11 +88,11 @@ namespace sluice::inline v0 {
 FileSummary inspect(const std::string& path, const std::string& wanted) {
   const detail::FileFormat& format = detail::format_of_file(path, wanted, "inspect");
   FileSummary summary{.format = std::string(format.name), .metadata = {}, .tensors = {}, .values = {}};
-  if (format.name != "safetensors") {
-    detail::add_tree(format.read(path), "", summary);
-    return summary;
-  }
-  for (const auto& file : detail::open_safetensors(path, "inspect")) detail::add_file(*file, summary);
+  detail::naming_file("inspect", path, [&] {
+    if (format.name == "npz") return detail::add_archive(path, summary);
+    if (format.name != "safetensors") return detail::add_tree(format.read(path, "inspect"), "", summary);
+    for (const auto& file : detail::open_safetensors(path, "inspect")) detail::add_file(*file, summary);
+  });
   return summary;
 }
 

@@ -17,9 +17,9 @@ namespace sluice::detail {
 /// their type. An array that is referred to twice is one tensor. Throws FileError for what is damaged, hostile or
 /// compressed by other filters, whose message says what to do.
 ///
-///   State file = read_jld2_state("model.jld2");
+///   State file = read_jld2_state("model.jld2", "read_state");
 ///   Tensor w = file.at("model_state.layers.0.weight").tensor();
-State read_jld2_state(const std::string& path);
+State read_jld2_state(const std::string& path, const std::string& operation);
 /// The same of bytes; `name` stands for the path.
 State read_jld2_state(std::span<const std::byte> content, const std::string& name,
                       Checksums checksums = Checksums::verified);

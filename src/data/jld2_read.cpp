@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "src/core/utf8.hpp"
 #include "src/data/jld2.hpp"
 #include "src/data/jld2_chunk.hpp"
 #include "src/data/jld2_types.hpp"
@@ -176,7 +177,7 @@ std::pair<std::string, std::uint64_t> Jld2Reader::link(FileRange range) {
   const std::uint64_t name_at = size_at + width;
   if (size > kMostLinkName || size + 8 > range.end() - name_at) source_.fail(range.at, "a link with too long a name");
   std::string name = source_.text(name_at, size);
-  if (!is_name(name) || name.empty()) source_.fail(name_at, "a name that is empty or not UTF-8");
+  if (!is_utf8_name(name) || name.empty()) source_.fail(name_at, "a name that is empty or not UTF-8");
   return {std::move(name), source_.number<std::uint64_t>(name_at + size)};
 }
 
@@ -295,7 +296,7 @@ State Jld2Reader::bytes_value(const H5Type& type, std::uint64_t committed, std::
   if (type.kind == H5Type::kText) {
     budget_.spend_text(type.size);
     std::string text = source_.text(at, type.size);
-    if (!is_name(text)) source_.fail(at, "a text that is not UTF-8");
+    if (!is_utf8_name(text)) source_.fail(at, "a text that is not UTF-8");
     return State(std::move(text));
   }
   budget_.spend_text(name.size());
@@ -439,8 +440,8 @@ State Jld2Reader::absent(std::uint64_t type) {
 
 }  // namespace
 
-State read_jld2_state(const std::string& path) {
-  ByteSource source(path, "read_state: " + path);
+State read_jld2_state(const std::string& path, const std::string& operation) {
+  ByteSource source(path, operation + ": " + path);
   return Jld2Reader(source, Checksums::verified).read();
 }
 

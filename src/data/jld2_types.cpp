@@ -1,4 +1,5 @@
 #include "src/data/jld2_types.hpp"
+#include "src/core/utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -123,7 +124,7 @@ void Jld2Types::parse_compound(H5Type& type, std::uint32_t bits, std::uint64_t& 
   for (std::uint32_t count = bits & 0xffff; count > 0; --count) {
     H5Member member;
     member.name = source_.text_to_nul(at, end, kMostName);
-    if (!is_name(member.name)) source_.fail(at, "the name of a member is not UTF-8");
+    if (!is_utf8_name(member.name)) source_.fail(at, "the name of a member is not UTF-8");
     at += member.name.size() + 1;
     need(at, end, width);
     source_.read(at, std::as_writable_bytes(std::span(&member.offset, 1)).first(width));
@@ -220,7 +221,7 @@ std::string Jld2Types::variable_text(std::uint64_t at) {
   const FileRange range = variable_list(at, 1);
   budget_.spend_text(range.size);
   std::string text = source_.text(range.at, range.size);
-  if (!is_name(text)) source_.fail(range.at, "a text that is not UTF-8");
+  if (!is_utf8_name(text)) source_.fail(range.at, "a text that is not UTF-8");
   return text;
 }
 

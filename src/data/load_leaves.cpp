@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
 #include "sluice/ops.hpp"
+#include "src/core/utf8.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -24,6 +26,7 @@ class Match {
  public:
   Match(Contents& contents, ModelRef model, const LoadOptions& options)
       : contents_(contents), model_(model), options_(options), leaves_(leaves_of(model)), ties_(leaves_) {
+    check_naming(options.prefix, options.rename, leaves_);
     for (const ModelLeaf& leaf : leaves_) names_.push_back(stored_name(leaf.name, options.prefix, options.rename));
   }
 
@@ -63,7 +66,8 @@ class Match {
         !item->unreadable.empty()) {
       faults_.push_back(fmt::format("\"{}\" is {} in the model, {} in {}", leaf.name, described(leaf.value),
                                     item->describe(), contents_.noun()));
-      can_cast_ = can_cast_ || (item->shape == leaf.value.shape() && item->dtype.is_floating());
+      const bool can_cast = item->unreadable.empty() && item->dtype.is_floating() && leaf.value.dtype().is_floating();
+      can_cast_ = can_cast_ || (item->shape == leaf.value.shape() && can_cast);
       return;
     }
     items_.back() = item;
@@ -101,12 +105,18 @@ class Match {
   /// What may help, in words.
   std::string hint() const {
     if (can_cast_ && !options_.cast) return "; .cast = true converts floating elements";
+    if (!report_.loaded.empty()) return "";
+    if (!options_.prefix.empty()) {
+      const std::string start = options_.prefix + ".";
+      const auto has_prefix = [&](const auto& entry) { return entry.first.starts_with(start); };
+      return std::ranges::any_of(contents_.names(), has_prefix) ? "" : "; no name in it begins with \"" + start + "\"";
+    }
     std::set<std::string> first;
     for (const auto& [name, number] : contents_.names()) first.insert(name.substr(0, name.find('.')));
-    if (!report_.loaded.empty() || first.size() != 1 || !options_.prefix.empty()) return "";
-    for (const std::string& name : names_) {
-      if (contents_.find(*first.begin() + "." + name) == nullptr) continue;
-      return fmt::format("; everything in it is below \"{0}\": pass .prefix = \"{0}\"", *first.begin());
+    for (const std::string& part : first) {
+      const auto is_below = [&](const std::string& name) { return contents_.find(part + "." + name) != nullptr; };
+      if (std::ranges::any_of(names_, is_below))
+        return fmt::format("; below \"{0}\" it fits: pass .prefix = \"{0}\"", part);
     }
     return "";
   }
@@ -138,6 +148,25 @@ LoadReport load_leaves(Contents& contents, ModelRef model, const LoadOptions& op
   return Match(contents, model, options).run();
 }
 
+void check_naming(const std::string& prefix, const Renames& rename, const std::set<std::string>& places) {
+  if (prefix.starts_with('.') || prefix.ends_with('.')) {
+    throw ArgumentError("the prefix " + in_quotes(prefix) +
+                        " has a dot at its end; give it without, one is put after it");
+  }
+  for (const auto& [from, to] : rename) {
+    const auto below = places.lower_bound(from + ".");
+    if (places.contains(from) || (below != places.end() && below->starts_with(from + "."))) continue;
+    throw ArgumentError(fmt::format("rename says that {} is {}, but there is no field {} with tensors", in_quotes(from),
+                                    in_quotes(to), in_quotes(from)));
+  }
+}
+
+void check_naming(const std::string& prefix, const Renames& rename, const std::vector<ModelLeaf>& leaves) {
+  std::set<std::string> places;
+  for (const ModelLeaf& leaf : leaves) places.insert(leaf.name);
+  check_naming(prefix, rename, places);
+}
+
 std::string stored_name(const std::string& place, const std::string& prefix, const Renames& rename) {
   std::string name = place;
   std::size_t end = place.size();
@@ -158,8 +187,11 @@ Tensor as_place(const Tensor& value, const Tensor& place) {
 }
 
 void throw_misfit(const std::string& origin, const std::vector<std::string>& faults, const std::string& hint) {
+  constexpr std::size_t kMost = 20;  // more would not be read
+  const std::span<const std::string> told = std::span(faults).first(std::min(faults.size(), kMost));
+  const std::string more = faults.size() > kMost ? fmt::format("; and {} more", faults.size() - kMost) : "";
   throw FileError(
-      fmt::format("{} does not fit the model, which is unchanged: {}{}", origin, fmt::join(faults, "; "), hint));
+      fmt::format("{} does not fit the model, which is unchanged: {}{}{}", origin, fmt::join(told, "; "), more, hint));
 }
 
 void put_values(const Contents& contents, ModelRef model, const std::vector<ModelLeaf>& leaves, const Ties& ties,

@@ -1,5 +1,6 @@
 // A model as a State, and one model's tensors in another.
 #include <algorithm>
+#include <set>
 
 #include "sluice/checkpoint.hpp"
 #include "src/data/formats.hpp"
@@ -108,7 +109,7 @@ void check_tensors_only(const State& state, const std::string& path) {
   } else if (state.is_list()) {
     for (std::size_t i = 0; i < state.size(); ++i) check_tensors_only(state.list()[i], below(std::to_string(i)));
   } else if (!state.is_tensor() && !state.is_nothing()) {
-    throw ArgumentError("write_state: \"" + path + "\" is " + state.describe() +
+    throw ArgumentError("\"" + path + "\" is " + state.describe() +
                         "; this format keeps tensors only. Give it those of a part, state.at(\"...\"), or write .bson");
   }
 }
@@ -150,13 +151,17 @@ void copy_model(ModelRef to, ModelRef from) {
   }
 }
 
-TensorFile tensor_file_of(const State& state) {
+TensorFile tensor_file_of(const State& state, const SaveOptions& options) {
   check_tensors_only(state, "");
-  TensorFile file;
+  TensorFile file{.tensors = {}, .aliases = {}, .metadata = options.metadata, .shard_bytes = options.shard_bytes};
+  const NamedTensors tensors = named_tensors(state);
+  std::set<std::string> places;
+  for (const auto& each : tensors) places.insert(each.first);
+  check_naming(options.prefix, options.rename, places);
   std::map<const TensorRep*, std::string> first;
-  for (const auto& [name, tensor] : named_tensors(state)) {
+  for (const auto& [name, tensor] : tensors) {
     if (!tensor) continue;
-    const std::string named = name.empty() ? "tensor" : name;
+    const std::string named = stored_name(name.empty() ? "tensor" : name, options.prefix, options.rename);
     const auto [known, fresh] = first.try_emplace(tensor.rep(), named);
     if (fresh) file.tensors.push_back({named, tensor});
     else file.aliases.emplace(named, known->second);

@@ -81,9 +81,29 @@ class HeaderParser {
     }
     fail("has neither True nor False for 'fortran_order'");
   }
+  /// A list of fields and their types.
+  void skip_list() {
+    std::size_t depth = 0;
+    do {
+      const char c = peek();
+      if (c == '\'' || c == '"') {
+        string();
+        continue;
+      }
+      if (c == '\0') fail("has a list that does not end");
+      if (c == '[') ++depth;
+      if (c == ']') --depth;
+      rest_.remove_prefix(1);
+    } while (depth > 0);
+  }
   void descr() {
-    if (peek() == '[') fail("is of an array of structs, which cannot be read; save its fields one by one");
+    if (peek() == '[') {
+      header_.type = "struct";
+      header_.refusal = "an array of structs, which cannot be read; save its fields one by one";
+      return skip_list();
+    }
     const std::string code = string();
+    header_.type = code;
     const char order = code.empty() ? '\0' : code[0];
     for (const TypeCode& type : kTypes) {
       if (std::string_view(code).substr(std::min<std::size_t>(1, code.size())) != type.code) continue;
@@ -92,10 +112,10 @@ class HeaderParser {
       header_.is_swapped = order == '>' && type.dtype.size() > 1;
       return;
     }
-    if (code.find('O') != std::string::npos) {
-      fail("is of an array of Python objects, which run code when they are opened; save numbers");
-    }
-    fail(fmt::format("has element type \"{}\", which cannot be read; known are f8 f4 f2 i8 i4 i2 i1 u1 b1", code));
+    header_.refusal =
+        code.find('O') != std::string::npos
+            ? "an array of Python objects, which run code when they are opened; save numbers"
+            : fmt::format("of element type \"{}\", which cannot be read; known are f8 f4 f2 i8 i4 i2 i1 u1 b1", code);
   }
   void shape() {
     expect('(');
@@ -136,8 +156,8 @@ std::string npy_preamble(const Tensor& x, const std::string& name) {
     if (type.dtype == x.dtype()) code = type.code;
   }
   if (code.empty()) {
-    throw TypeError(fmt::format("save: \"{}\" is {}, which NumPy has not; write cast(x, f32), or a .safetensors file",
-                                name, x.dtype().name()));
+    throw TypeError(fmt::format("\"{}\" is {}, which NumPy has not; write cast(x, f32), or a .safetensors file", name,
+                                x.dtype().name()));
   }
   std::string sizes;
   for (const std::int64_t size : x.shape()) sizes += std::to_string(size) + ", ";

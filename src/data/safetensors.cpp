@@ -10,6 +10,7 @@
 #include "sluice/model.hpp"
 #include "src/core/atomic_file.hpp"
 #include "src/core/tensor_rep.hpp"
+#include "src/core/utf8.hpp"
 #include "src/data/write_elements.hpp"
 #include "src/device/thread_pool.hpp"
 
@@ -22,12 +23,12 @@ constexpr std::uint64_t kMaxHeader = 100'000'000;
 constexpr std::size_t kPiece = std::size_t{16} << 20;
 constexpr std::int64_t kGrain = std::int64_t{4} << 20;  // bytes that are worth a thread
 
-/// `text` as a JSON string.
-std::string json_string(const std::string& text) {
+/// `text`, which is `what`, as a JSON string.
+std::string json_string(const std::string& text, const std::string& what) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
-    throw ArgumentError("save: a name is not UTF-8, which safetensors needs");
+    throw ArgumentError(fmt::format("{} {} is not UTF-8, which safetensors needs", what, in_quotes(text)));
   }
 }
 
@@ -35,7 +36,7 @@ std::string header_of(const std::vector<NamedTensor>& tensors, const std::map<st
   std::string text = "{\"__metadata__\":{";
   const char* separator = "";
   for (const auto& [key, value] : metadata) {
-    text += separator + json_string(key) + ":" + json_string(value);
+    text += separator + json_string(key, "the metadata key") + ":" + json_string(value, "the metadata value");
     separator = ",";
   }
   text += "}";
@@ -44,8 +45,9 @@ std::string header_of(const std::vector<NamedTensor>& tensors, const std::map<st
     const std::vector<std::int64_t> sizes(std::make_reverse_iterator(tensor.shape().end()),
                                           std::make_reverse_iterator(tensor.shape().begin()));
     const std::uint64_t end = begin + static_cast<std::uint64_t>(tensor.numel()) * tensor.dtype().size();
-    text += fmt::format(",{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", json_string(name),
-                        safetensors_type(tensor.dtype()), fmt::join(sizes, ","), begin, end);
+    text +=
+        fmt::format(",{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", json_string(name, "the name"),
+                    safetensors_type(tensor.dtype()), fmt::join(sizes, ","), begin, end);
     begin = end;
   }
   text += "}";
@@ -119,15 +121,15 @@ void check_tensor_names(const std::vector<NamedTensor>& tensors) {
   std::set<std::string> names;
   for (const auto& [name, tensor] : tensors) {
     if (name.empty() || name == "__metadata__" || name.find('\0') != std::string::npos) {
-      throw ArgumentError("save: a tensor cannot be named \"" + name.substr(0, name.find('\0')) + "\"");
+      throw ArgumentError("a tensor cannot be named " + in_quotes(name));
     }
     if (!names.insert(name).second) {
-      throw ArgumentError("save: two tensors are named \"" + name + "\"; change a key of the map that holds one");
+      throw ArgumentError("two tensors are named \"" + name + "\"; change a key of the map that holds one");
     }
   }
 }
 
-void write_safetensors(const std::string& path, std::vector<NamedTensor> tensors,
+void write_safetensors(const std::string& path, const std::string& operation, std::vector<NamedTensor> tensors,
                        const std::map<std::string, std::string>& metadata) {
   std::stable_sort(tensors.begin(), tensors.end(), [](const NamedTensor& a, const NamedTensor& b) {
     return a.tensor.dtype().size() > b.tensor.dtype().size();
@@ -135,8 +137,8 @@ void write_safetensors(const std::string& path, std::vector<NamedTensor> tensors
   check_tensor_names(tensors);
   const std::string header = header_of(tensors, metadata);
   const std::uint64_t length = header.size();
-  if (length > kMaxHeader) throw ArgumentError("save: the names of the tensors take more than 100 MB");
-  AtomicFile file(path, "save");
+  if (length > kMaxHeader) throw ArgumentError("the names of the tensors take more than 100 MB");
+  AtomicFile file(path, operation);
   file.write(std::as_bytes(std::span(&length, 1)));
   file.write(std::as_bytes(std::span(header)));
   for (const NamedTensor& each : tensors) write_elements(file, each.tensor);

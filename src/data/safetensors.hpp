@@ -60,11 +60,12 @@ class SafetensorsFile {
 };
 
 /// The files of a checkpoint: one, or those that an index "model.safetensors.index.json" names, which lie beside it.
+/// They are of one save, also while another one replaces them.
 std::vector<std::shared_ptr<SafetensorsFile>> open_safetensors(const std::string& path, const std::string& operation);
 inline constexpr std::string_view kIndexEnding = ".safetensors.index.json";
 inline constexpr std::size_t kMostShards = 10'000;
 /// What an index says: a tensor's name to that of its file, which may be anything. Throws FileError.
-std::map<std::string, std::string> read_safetensors_index(const std::string& path, const std::string& operation);
+std::map<std::string, std::string> read_safetensors_index(const StoredFile& index);
 
 struct NamedTensor {
   std::string name;
@@ -75,7 +76,7 @@ struct NamedTensor {
 void check_tensor_names(const std::vector<NamedTensor>& tensors);
 /// Writes a file, atomically; tensors may be on any device. Those of wide elements come first, so that all are aligned.
 /// Throws ArgumentError for names that are equal, empty, or not UTF-8.
-void write_safetensors(const std::string& path, std::vector<NamedTensor> tensors,
+void write_safetensors(const std::string& path, const std::string& operation, std::vector<NamedTensor> tensors,
                        const std::map<std::string, std::string>& metadata);
 
 }  // namespace sluice::detail

@@ -98,22 +98,12 @@ std::string shard_path(const std::string& index, const std::string& shard) {
   return (fs::exists(far, error) ? far : near).string();
 }
 
-}  // namespace
+using Files = std::vector<std::shared_ptr<SafetensorsFile>>;
 
-std::map<std::string, std::string> read_safetensors_index(const std::string& path, const std::string& operation) {
-  const StoredFile file(path, operation);
-  if (file.size() > kMaxIndex) throw FileError(fmt::format("{}: an index of {} bytes", file.name(), file.size()));
-  const std::string text = file.head(static_cast<std::size_t>(file.size()));
-  IndexEvents events(file.name());
-  Json::sax_parse(text, &events);
-  if (!events.has_map) throw FileError(file.name() + ": the index has no \"weight_map\"");
-  return std::move(events.weights);
-}
-
-std::vector<std::shared_ptr<SafetensorsFile>> open_safetensors(const std::string& path, const std::string& operation) {
-  if (!path.ends_with(kIndexEnding)) return {std::make_shared<SafetensorsFile>(path, operation)};
-  const std::map<std::string, std::string> weights = read_safetensors_index(path, operation);
-  const std::string where = operation + ": " + path;
+/// The files that an index lists, with just the tensors that it lists.
+Files open_listed(const std::string& path, const StoredFile& index, const std::string& operation) {
+  const std::map<std::string, std::string> weights = read_safetensors_index(index);
+  const std::string& where = index.name();
   std::map<std::string, std::shared_ptr<SafetensorsFile>> files;
   std::set<std::pair<std::string, std::string>> present;
   for (const auto& [name, shard] : weights) {
@@ -136,10 +126,37 @@ std::vector<std::shared_ptr<SafetensorsFile>> open_safetensors(const std::string
     if (present.contains({name, shard})) continue;
     throw FileError(fmt::format("{}: \"{}\" is not in {}, where the index has it", where, name, shard));
   }
-  std::vector<std::shared_ptr<SafetensorsFile>> list;
+  Files list;
   list.reserve(files.size());
   for (auto& [name, file] : files) list.push_back(std::move(file));
   return list;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> read_safetensors_index(const StoredFile& file) {
+  if (file.size() > kMaxIndex) throw FileError(fmt::format("{}: an index of {} bytes", file.name(), file.size()));
+  const std::string text = file.head(static_cast<std::size_t>(file.size()));
+  IndexEvents events(file.name());
+  Json::sax_parse(text, &events);
+  if (!events.has_map) throw FileError(file.name() + ": the index has no \"weight_map\"");
+  return std::move(events.weights);
+}
+
+Files open_safetensors(const std::string& path, const std::string& operation) {
+  if (!has_ending(path, kIndexEnding)) return {std::make_shared<SafetensorsFile>(path, operation)};
+  constexpr int kMostAttempts = 1000;
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    const StoredFile index(path, operation);
+    try {
+      Files files = open_listed(path, index, operation);
+      if (index.is_at(path)) return files;
+    } catch (const FileError&) {
+      // Once a save has replaced the index, files of the old one are gone.
+      if (index.is_at(path)) throw;
+    }
+  }
+  throw FileError(fmt::format("{}: {} was replaced {} times while it was opened", operation, path, kMostAttempts));
 }
 
 }  // namespace sluice::detail

@@ -9,6 +9,7 @@
 
 #include "sluice/error.hpp"
 #include "src/core/atomic_file.hpp"
+#include "src/data/folder_lock.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -112,7 +113,7 @@ class Unfinished {
 std::set<std::string> files_of_old(const std::string& index) {
   std::set<std::string> files;
   try {
-    for (const auto& [name, file] : read_safetensors_index(index, "save")) files.insert(file);
+    for (const auto& [name, file] : read_safetensors_index(StoredFile(index, "save"))) files.insert(file);
   } catch (const FileError&) {
     files.clear();
   }
@@ -125,20 +126,24 @@ void remove_link(const std::string& path) {
   if (fs::is_symlink(path, error)) fs::remove(path, error);
 }
 
-void check_sizes(const TensorFile& file, std::size_t shards) {
-  if (shards == 0) throw ArgumentError("save: there is no tensor, and an index lists nothing else");
-  if (shards > kMostShards) {
-    throw ArgumentError(fmt::format("save: shard_bytes of {} makes {} files, and at most {} are read; give more",
-                                    file.shard_bytes, shards, kMostShards));
+void check_sizes(const TensorFile& file, const std::vector<Shard>& shards) {
+  if (shards.size() > kMostShards) {
+    throw ArgumentError(fmt::format("shard_bytes of {} makes {} files, and at most {} are read; give more",
+                                    file.shard_bytes, shards.size(), kMostShards));
+  }
+  const auto is_of_user = [](const auto& entry) { return !entry.first.starts_with("sluice."); };
+  if (shards.empty() && std::ranges::any_of(file.metadata, is_of_user)) {
+    throw ArgumentError("metadata are kept in the files of the tensors, and there is no tensor");
   }
 }
 
 }  // namespace
 
-void write_sharded_safetensors(const std::string& index, const TensorFile& file) {
+void write_sharded_safetensors(const std::string& index, const std::string& operation, const TensorFile& file) {
   check_tensor_names(file.tensors);
   const std::vector<Shard> shards = shards_of(file);
-  check_sizes(file, shards.size());
+  check_sizes(file, shards);
+  const FolderLock lock(fs::path(index).parent_path().string());
   const std::set<std::string> old = files_of_old(index);
   const ShardNames names(index, shards.size(), old);
   Unfinished unfinished;
@@ -147,14 +152,14 @@ void write_sharded_safetensors(const std::string& index, const TensorFile& file)
   for (std::size_t i = 0; i < shards.size(); ++i) {
     const std::string name = names.name(i);
     remove_link(names.path(name));
-    write_safetensors(names.path(name), shards[i].tensors, shards[i].metadata);
+    write_safetensors(names.path(name), operation, shards[i].tensors, shards[i].metadata);
     unfinished.add(names.path(name));
     for (const NamedTensor& each : shards[i].tensors) weights.emplace(each.name, name);
     bytes += shards[i].bytes;
   }
   const std::string text =
       nlohmann::json{{"metadata", {{"total_size", bytes}}}, {"weight_map", weights}}.dump(2) + "\n";
-  AtomicFile out(index, "save", AtomicFile::Link::replaced);
+  AtomicFile out(index, operation, AtomicFile::Link::replaced);
   out.write(std::as_bytes(std::span(text)));
   out.commit();
   unfinished.keep();

@@ -47,4 +47,18 @@ std::string StoredFile::head(std::size_t count) const {
   return text;
 }
 
+bool StoredFile::is_at(const std::string& path) const {
+  struct stat here {
+  }, there{};
+  // While this one is open, no other file can have its number.
+  return fstat(descriptor_, &here) == 0 && stat(path.c_str(), &there) == 0 && here.st_dev == there.st_dev &&
+         here.st_ino == there.st_ino;
+}
+
+bool has_ending(std::string_view path, std::string_view ending) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
+  return path.size() >= ending.size() &&
+         std::ranges::equal(path.substr(path.size() - ending.size()), ending, {}, lower);
+}
+
 }  // namespace sluice::detail

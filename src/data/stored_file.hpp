@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace sluice::detail {
 
@@ -27,11 +28,16 @@ class StoredFile {
   void read(std::uint64_t offset, std::span<std::byte> to, const std::string& what) const;
   /// The first bytes, at most `count`.
   std::string head(std::size_t count) const;
+  /// Whether it has not been replaced: what is at `path` now is this file.
+  bool is_at(const std::string& path) const;
 
  private:
   std::string name_;
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
 };
+
+/// Whether a file's name ends so, in upper or lower case.
+bool has_ending(std::string_view path, std::string_view ending);
 
 }  // namespace sluice::detail

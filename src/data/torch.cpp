@@ -169,6 +169,7 @@ class TorchLoad {
         ties_(leaves_),
         matcher_(contents, options, leaves_.size()),
         values_(leaves_.size()) {
+    check_naming(options.prefix, options.rename, leaves_);
     TreeBuilder builder;
     model(builder);
     matcher_.node(builder.root, "", options.prefix);
@@ -258,8 +259,10 @@ LoadReport load_torch(const std::string& path, ModelRef model, const LoadOptions
                         " is no .safetensors file; save the state_dict with "
                         "safetensors.torch.save_file");
   }
-  Contents contents = Contents::of_files(open_safetensors(path, "from_torch"), "from_torch: " + path);
-  return TorchLoad(contents, model, options).run(model);
+  return naming_file("from_torch", path, [&] {
+    Contents contents = Contents::of_files(open_safetensors(path, "from_torch"), "from_torch: " + path);
+    return TorchLoad(contents, model, options).run(model);
+  });
 }
 
 }  // namespace sluice::detail

@@ -11,7 +11,7 @@
 namespace sluice::detail {
 namespace {
 
-constexpr std::uint64_t kMost32 = 0xFFFFFFFF;
+constexpr std::uint64_t kMost16 = 0xFFFF, kMost32 = 0xFFFFFFFF;
 
 std::uint32_t checksum_of(std::uint32_t before, std::span<const std::byte> bytes) {
   constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
@@ -64,10 +64,13 @@ void ZipWriter::write(const std::string& bytes) {
 
 namespace {
 
-/// What local header and directory have in common: versions aside, all between flags and the length of the extra field.
-std::string entry_fields(std::uint32_t checksum, std::uint64_t size, const std::string& name) {
+constexpr int kPlain = 20, kZip64 = 45;  // versions that an entry needs
+
+/// What local header and directory have in common: from the version on, up to the length of the extra field.
+std::string entry_fields(std::uint32_t checksum, std::uint64_t size, const std::string& name, std::size_t extra) {
   constexpr std::uint32_t kUtf8Names = 0x0800, kStored = 0, kMidnight = 0, kFirstDay = 0x21;  // of 1980
   std::string fields;
+  put(fields, extra > 0 ? kZip64 : kPlain, 2);
   put(fields, kUtf8Names, 2);
   put(fields, kStored, 2);
   put(fields, kMidnight, 2);
@@ -76,49 +79,93 @@ std::string entry_fields(std::uint32_t checksum, std::uint64_t size, const std::
   put(fields, size, 4);
   put(fields, size, 4);
   put(fields, name.size(), 2);
-  put(fields, 0, 2);
+  put(fields, extra, 2);
   return fields;
+}
+
+/// The extra field that holds what does not fit 32 bits; empty where all does.
+std::string zip64_field(const std::vector<std::uint64_t>& values) {
+  std::string field;
+  if (values.empty()) return field;
+  put(field, 1, 2);
+  put(field, 8 * values.size(), 2);
+  for (const std::uint64_t value : values) put(field, value, 8);
+  return field;
+}
+
+/// The end record that has room for large numbers, and where it lies.
+std::string zip64_end(std::uint64_t count, std::uint64_t size, std::uint64_t begin) {
+  constexpr std::uint64_t kRest = 44;  // bytes of the record after this number
+  std::string end = "PK\6\6";
+  put(end, kRest, 8);
+  put(end, kZip64, 2);
+  put(end, kZip64, 2);
+  put(end, 0, 8);  // disks
+  put(end, count, 8);
+  put(end, count, 8);
+  put(end, size, 8);
+  put(end, begin, 8);
+  end += "PK\6\7";
+  put(end, 0, 4);
+  put(end, begin + size, 8);
+  put(end, 1, 4);  // disks
+  return end;
 }
 
 }  // namespace
 
 void ZipWriter::add(const std::string& name, std::span<const std::span<const std::byte>> parts) {
+  constexpr std::size_t kMostName = 0xFFFF;
+  if (name.size() > kMostName) {
+    throw ArgumentError(fmt::format("a name of {} bytes; .npz files take {}", name.size(), kMostName));
+  }
   std::uint64_t size = 0;
   std::uint32_t checksum = 0;
   for (const auto& part : parts) {
     size += part.size();
     checksum = checksum_of(checksum, part);
   }
-  if (position_ + size >= kMost32 || name.size() >= 0xFFFF || entries_.size() >= 0xFFFE) {
-    throw ArgumentError("save: an .npz file holds less than 4 GiB and 65535 arrays; write .safetensors");
-  }
+  const bool is_large = size >= large_;
+  const std::string extra = is_large ? zip64_field({size, size}) : "";
   entries_.push_back({name, checksum, size, position_});
-  std::string header = "PK\3\4";
-  put(header, 20, 2);
-  write(header + entry_fields(checksum, size, name) + name);
+  write("PK\3\4" + entry_fields(checksum, is_large ? kMost32 : size, name, extra.size()) + name + extra);
   for (const auto& part : parts) {
     file_.write(part);
     position_ += part.size();
   }
 }
 
+/// Its record in the directory.
+std::string ZipWriter::entry_record(const Written& entry) const {
+  const bool is_large = entry.size >= large_, is_far = entry.offset >= large_;
+  std::vector<std::uint64_t> wide;
+  if (is_large) wide.assign(2, entry.size);
+  if (is_far) wide.push_back(entry.offset);
+  const std::string extra = zip64_field(wide);
+  std::string record = "PK\1\2";
+  put(record, extra.empty() ? kPlain : kZip64, 2);
+  record += entry_fields(entry.checksum, is_large ? kMost32 : entry.size, entry.name, extra.size());
+  put(record, 0, 10);  // comment, disk, attributes
+  put(record, is_far ? kMost32 : entry.offset, 4);
+  return record + entry.name + extra;
+}
+
 void ZipWriter::commit() {
   const std::uint64_t begin = position_;
-  for (const Written& each : entries_) {
-    std::string record = "PK\1\2";
-    put(record, 20, 2);
-    put(record, 20, 2);
-    record += entry_fields(each.checksum, each.size, each.name);
-    put(record, 0, 10);  // comment, disk, attributes
-    put(record, each.offset, 4);
-    write(record + each.name);
+  for (const Written& each : entries_) write(entry_record(each));
+  const std::uint64_t size = position_ - begin, count = entries_.size();
+  if (size > kMaxZipDirectory) {
+    throw ArgumentError(
+        fmt::format("the names take {} bytes of the archive; at most {} are read", size, kMaxZipDirectory));
   }
+  const bool is_large = count >= std::min(large_, kMost16) || begin >= large_ || size >= large_;
+  if (is_large) write(zip64_end(count, size, begin));
   std::string end = "PK\5\6";
   put(end, 0, 4);
-  put(end, entries_.size(), 2);
-  put(end, entries_.size(), 2);
-  put(end, position_ - begin, 4);
-  put(end, begin, 4);
+  put(end, is_large ? kMost16 : count, 2);
+  put(end, is_large ? kMost16 : count, 2);
+  put(end, is_large ? kMost32 : size, 4);
+  put(end, is_large ? kMost32 : begin, 4);
   put(end, 0, 2);
   write(end);
   file_.commit();

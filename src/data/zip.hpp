@@ -24,6 +24,7 @@ struct ZipEntry {
   std::uint64_t size = 0;               ///< of the content
 };
 
+inline constexpr std::uint64_t kMaxZipDirectory = std::uint64_t{16} << 20;
 /// The entries of an archive, in the order of the directory. Throws FileError.
 std::vector<ZipEntry> read_zip_directory(const StoredFile& file);
 
@@ -49,11 +50,13 @@ class ZipContent {
   std::uint32_t checksum_ = 0;
 };
 
-/// Writes an archive of stored entries.
+/// Writes an archive of stored entries; from `large` bytes or entries on in the fields that zip64 added.
 class ZipWriter {
  public:
-  explicit ZipWriter(const std::string& path) : file_(path, "save") {}
-  /// The content is the parts one after the other. Throws ArgumentError from 4 GiB on.
+  ZipWriter(const std::string& path, const std::string& operation, std::uint64_t large = 0xFFFF'FFFF)
+      : file_(path, operation), large_(large) {}
+  /// The content is the parts one after the other. Throws ArgumentError for a name of 64 KiB, `commit` where the names
+  /// are more than are read.
   void add(const std::string& name, std::span<const std::span<const std::byte>> parts);
   void commit();
 
@@ -64,8 +67,10 @@ class ZipWriter {
     std::uint64_t size, offset;
   };
   void write(const std::string& bytes);
+  std::string entry_record(const Written& entry) const;
 
   AtomicFile file_;
+  std::uint64_t large_;
   std::uint64_t position_ = 0;
   std::vector<Written> entries_;
 };

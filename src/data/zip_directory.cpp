@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::uint64_t kMost16 = 0xFFFF, kMost32 = 0xFFFFFFFF;
 constexpr std::uint64_t kEndSize = 22, kEntrySize = 46, kLocalSize = 30, kLocatorSize = 20, kEnd64Size = 56;
-constexpr std::uint64_t kMaxDirectory = std::uint64_t{16} << 20;
 
 /// A little-endian number in text that is known to be long enough.
 std::uint64_t number(std::string_view text, std::size_t at, std::size_t bytes) {
@@ -62,7 +61,7 @@ Directory find_directory(const StoredFile& file) {
     if (is_large) found = large_directory(file, begin + at);
     if (found.begin > begin + at || found.size > begin + at - found.begin)
       fail(file, "the directory lies outside the file");
-    if (found.size > kMaxDirectory || found.entries > found.size / kEntrySize) {
+    if (found.size > kMaxZipDirectory || found.entries > found.size / kEntrySize) {
       fail(file, fmt::format("a directory of {} entries in {} bytes", found.entries, found.size));
     }
     return found;

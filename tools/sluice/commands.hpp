@@ -54,6 +54,7 @@ int inspect_file(const InspectOptions& options);
 struct ConvertOptions {
   std::string from, to;
   std::string from_format, to_format;  ///< empty: what the ending says
+  std::uint64_t shard_bytes = 0;       ///< of each file of a .safetensors.index.json; 0: the library's default
   bool json = false;
 };
 /// Writes the tensors of one checkpoint as another format. Throws FileError, ArgumentError.

@@ -97,24 +97,40 @@ State for_julia(const State& state) {
   return has_one_name && tree.record().front().first != "layers" ? tree.record().front().second : tree;
 }
 
+/// Its tensors alone, under their paths.
+State tensors_only(const State& state, const ConvertOptions& options) {
+  State::Record tensors;
+  for (auto& [name, tensor] : named_tensors(state)) tensors.emplace_back(name, std::move(tensor));
+  if (tensors.empty()) {
+    throw ArgumentError("convert: " + options.from + " holds no tensor, and " + options.to + " keeps nothing else");
+  }
+  return State(std::move(tensors));
+}
+
+bool is_written_as(const ConvertOptions& options, std::string_view format, std::string_view ending) {
+  return options.to_format.empty() ? lower(options.to).ends_with(ending) : options.to_format == format;
+}
+
 int convert_file(const ConvertOptions& options) {
   State state = read_state(options.from, options.from_format);
+  SaveOptions saving{.prefix = {}, .rename = {}, .metadata = {}, .format = options.to_format};
+  if (options.shard_bytes > 0) saving.shard_bytes = options.shard_bytes;
+  const bool is_safetensors = is_written_as(options, "safetensors", ".safetensors") ||
+                              is_written_as(options, "safetensors", ".safetensors.index.json");
   Json left_out = Json::object();
-  const bool keeps_all = options.to_format.empty() ? options.to.ends_with(".bson") : options.to_format == "bson";
-  if (keeps_all) {
+  const FileSummary summary = inspect(options.from, options.from_format);
+  for (const auto& [key, value] : summary.metadata) {
+    if (key.starts_with("sluice.")) continue;  // how the library stores things there
+    if (is_safetensors) saving.metadata.emplace(key, value);
+    else left_out["metadata." + key] = value;
+  }
+  if (is_written_as(options, "bson", ".bson")) {
     state = for_julia(state);
   } else {
-    for (const auto& [name, value] : inspect(options.from, options.from_format).values) left_out[name] = value;
+    for (const auto& [name, value] : summary.values) left_out[name] = value;
+    if (!summary.values.empty()) state = tensors_only(state, options);
   }
-  if (!left_out.empty()) {
-    State::Record tensors;
-    for (auto& [name, tensor] : named_tensors(state)) tensors.emplace_back(name, std::move(tensor));
-    if (tensors.empty()) {
-      throw ArgumentError("convert: " + options.from + " holds no tensor, and " + options.to + " keeps nothing else");
-    }
-    state = State(std::move(tensors));
-  }
-  write_state(options.to, state, options.to_format);
+  write_state(options.to, state, saving);
   for (const auto& [name, value] : left_out.items()) {
     std::fprintf(stderr, "sluice: left out, for it is no tensor: %s = %s\n", escaped(name).c_str(),
                  escaped(value.get<std::string>()).c_str());

@@ -87,12 +87,13 @@ constexpr const char* kInspectFooter =
 constexpr const char* kConvertFooter =
     "The tensors of FROM under the same names in TO; what is no tensor is named on standard error and left out where "
     "TO\n"
-    "keeps tensors only. TO appears whole or not at all.\n"
+    "keeps tensors only. Metadata go with them from safetensors to safetensors. TO appears whole or not at all.\n"
     "Exit codes: 0; 1 if a file cannot be read or written; 2 if a format is not known.\n"
     "JSON: {\"tensors\": how many were written, \"left_out\": {path: text}}.\n"
     "Examples:\n"
     "  sluice convert model.npz model.safetensors\n"
-    "  sluice convert pytorch_model.safetensors.index.json whole.safetensors\n";
+    "  sluice convert pytorch_model.safetensors.index.json whole.safetensors\n"
+    "  sluice convert whole.safetensors parts.safetensors.index.json --shard-bytes 2000000000\n";
 
 /// The name that was perhaps meant.
 std::string hint_for(const std::string& name) {
@@ -136,6 +137,10 @@ void describe_files(CLI::App& app, InspectOptions& look, ConvertOptions& change)
   convert->add_option("TO", change.to, "The new file; its ending names the format")->required();
   convert->add_option("--from-format", change.from_format, "What FROM is read as, whatever its ending");
   convert->add_option("--to-format", change.to_format, "What TO is written as, whatever its ending");
+  convert
+      ->add_option("--shard-bytes", change.shard_bytes,
+                   "Bytes of tensors in each file of a .safetensors.index.json (5000000000)")
+      ->check(CLI::PositiveNumber);
   convert->add_flag("--json", change.json, "Print JSON");
   convert->footer(kConvertFooter);
 }
@@ -178,6 +183,17 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, const char* first_
   return kUsage;
 }
 
+/// The message of an error. The library's function that was called for a command has the command's name here.
+std::string told(const CLI::App& app, const std::exception& error) {
+  const std::string_view text = error.what();
+  for (const std::string_view function : {"read_state: ", "write_state: ", "inspect: "}) {
+    if (!text.starts_with(function)) continue;
+    const std::string command = app.get_subcommands().front()->get_name();
+    return command + ": " + std::string(text.substr(function.size()));
+  }
+  return std::string(text);
+}
+
 int run(int count, char** words) {
   CLI::App app{"Sluice: what devices there are, why one cannot be used, and which backend is wished for.", "sluice"};
   Request request;
@@ -196,8 +212,11 @@ int run(int count, char** words) {
     return use_backend(request.backend);
   } catch (const ArgumentError& error) {
     const std::string hint = app.got_subcommand("backend") ? hint_for(request.backend.name.value_or("")) : "";
-    std::fprintf(stderr, "sluice: %s%s\n", error.what(), hint.c_str());
+    std::fprintf(stderr, "sluice: %s%s\n", told(app, error).c_str(), hint.c_str());
     return kUsage;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sluice: %s\n", told(app, error).c_str());
+    return kFinding;
   }
 }
 
