@@ -81,7 +81,9 @@ void save(const std::string& path, const M& model, const SaveOptions& options = 
 }
 
 /// Replaces the tensors of `model` by those of a file, each on the device it was on. All or nothing: where names, sizes
-/// or element types differ, or the file is damaged, one FileError says what is wrong and the model is as before.
+/// or element types differ, or the file is damaged, one FileError says what is wrong and the model is as before. Of a
+/// .bson or .jld2 file that holds one thing, that is meant, whatever its name. Throws ArgumentError for renames of
+/// fields that the model has not.
 ///
 ///   load("encoder.safetensors", model, {.prefix = "encoder", .rename = {{"hidden", "fc1"}}});
 template <class M>

@@ -25,9 +25,10 @@ SLUICE_API Tensor read_npy(const std::string& path, const NpyOptions& options = 
 /// Throws TypeError for bf16, which NumPy has not. The file appears whole or not at all.
 SLUICE_API void write_npy(const std::string& path, const Tensor& x);
 
-/// The arrays of np.savez or np.savez_compressed in their order.
+/// The arrays of np.savez or np.savez_compressed in their order; what else is in the archive is passed over. Throws
+/// FileError, also for an array that read_npy would refuse: `load` and `inspect` take the others without it.
 SLUICE_API NamedTensors read_npz(const std::string& path, const NpyOptions& options = {});
-/// Not compressed. Throws ArgumentError for equal names and from 4 GiB on.
+/// Not compressed; of any size. Throws ArgumentError for equal names, TypeError for bf16.
 SLUICE_API void write_npz(const std::string& path, const NamedTensors& tensors);
 
 }  // namespace sluice::inline v0
