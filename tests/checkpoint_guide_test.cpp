@@ -48,6 +48,7 @@ TEST_F(Guide, Trees) {
   save("model.npz", Chain(Dense(2, 3)));
   State tree = read_state("model.npz");
   Tensor weight = tree.at("layers.0.weight").tensor();
+  write_state("model.safetensors.index.json", tree, {.shard_bytes = 2'000'000'000});
   EXPECT_EQ(weight.shape(), (Shape{3, 2}));
 }
 

@@ -107,18 +107,19 @@ State tensors_only(const State& state, const ConvertOptions& options) {
   return State(std::move(tensors));
 }
 
+/// Whether TO is to be of a format, by its name or its ending.
 bool is_written_as(const ConvertOptions& options, std::string_view format, std::string_view ending) {
   return options.to_format.empty() ? lower(options.to).ends_with(ending) : options.to_format == format;
 }
 
 int convert_file(const ConvertOptions& options) {
+  const FileSummary summary = inspect(options.from, options.from_format);
   State state = read_state(options.from, options.from_format);
   SaveOptions saving{.prefix = {}, .rename = {}, .metadata = {}, .format = options.to_format};
   if (options.shard_bytes > 0) saving.shard_bytes = options.shard_bytes;
   const bool is_safetensors = is_written_as(options, "safetensors", ".safetensors") ||
                               is_written_as(options, "safetensors", ".safetensors.index.json");
   Json left_out = Json::object();
-  const FileSummary summary = inspect(options.from, options.from_format);
   for (const auto& [key, value] : summary.metadata) {
     if (key.starts_with("sluice.")) continue;  // how the library stores things there
     if (is_safetensors) saving.metadata.emplace(key, value);
