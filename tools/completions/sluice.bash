@@ -12,7 +12,7 @@ _sluice() {
     backend) choices="CUDA AMDGPU Metal OpenCL CPU --clear --json --help" ;;
     conformance) choices="--device --quick --full --only --json --help" ;;
     inspect) choices="--json --finite --format --help" ;;
-    convert) choices="--from-format --to-format --json --help" ;;
+    convert) choices="--from-format --to-format --shard-bytes --json --help" ;;
     *) choices="devices doctor backend conformance inspect convert --help --version" ;;
   esac
   mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")
