@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "fake_device.hpp"
+#include "messages.hpp"
 #include "sluice/sluice.hpp"
 #include "src/core/tensor_rep.hpp"
 #include "tests/simulated_driver.hpp"
@@ -165,7 +166,7 @@ TEST(Dlpack, RefusesWhatItCannotTakeAndTheCallerKeepsIt) {
   };
   std::int64_t negative[] = {-1, 2}, huge[] = {std::int64_t{1} << 40, std::int64_t{1} << 40};
   change([](DLManagedTensorVersioned& m) { m.version.major = 2; });
-  change([](DLManagedTensorVersioned& m) { m.dl_tensor.device = {2, 0}; });
+  change([](DLManagedTensorVersioned& m) { m.dl_tensor.device = {2, 99}; });
   change([](DLManagedTensorVersioned& m) { m.dl_tensor.dtype = {5, 64, 1}; });
   change([](DLManagedTensorVersioned& m) { m.dl_tensor.dtype = {2, 32, 4}; });
   change([](DLManagedTensorVersioned& m) { m.dl_tensor.dtype = {99, 7, 1}; });
@@ -185,6 +186,9 @@ TEST(Dlpack, RefusesWhatItCannotTakeAndTheCallerKeepsIt) {
   change([](DLManagedTensorVersioned& m) { m.dl_tensor.dtype = {6, 8, 1}; });  // bytes of floats are no bools
   EXPECT_THROW(from_dlpack(static_cast<dlpack::ManagedTensor*>(nullptr)), ArgumentError);
   EXPECT_THROW(to_dlpack(Tensor()), ArgumentError);
+  foreign.managed.dl_tensor.device = {2, 99};
+  tests::expect_contains(tests::message_of<Error>([&] { from_dlpack(foreign.pointer()); }),
+                         {"from_dlpack: ", "CUDA:99"});
   tests::FakeDevice device;
   EXPECT_THROW(to_dlpack(detail::empty({2}, f32, &device)), Unsupported);
 }

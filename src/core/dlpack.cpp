@@ -13,6 +13,7 @@
 #include "sluice/backends.hpp"
 #include "sluice/interop.hpp"
 #include "sluice/tape.hpp"
+#include "src/core/rethrow.hpp"
 #include "src/core/strided_copy.hpp"
 
 namespace sluice::inline v0 {
@@ -182,14 +183,22 @@ Tensor borrowed(const Device& device, std::byte* data, const Layout& layout, DTy
                      [managed] { give_back<Managed>(managed); });
 }
 
+Device device_named(const char* backend, std::int32_t id) {
+  try {
+    return get_device(backend, id);
+  } catch (const Error&) {
+    detail::rethrow_in(fmt::format("from_dlpack: the memory is of {}:{}", backend, id));
+  }
+}
+
 /// The device whose memory it is. Throws where there is no such device here.
 Device device_of_memory(const dl::Device& device) {
   switch (device.type) {
     case dl::kCpu:
     case dl::kCudaHost:
     case dl::kRocmHost: return cpu_device();
-    case dl::kCuda: return get_device("CUDA", device.id);
-    case dl::kRocm: return get_device("AMDGPU", device.id);
+    case dl::kCuda: return device_named("CUDA", device.id);
+    case dl::kRocm: return device_named("AMDGPU", device.id);
     default: break;
   }
   throw Unsupported(

@@ -129,6 +129,7 @@ class Marks {
   // A device that cannot compute, or not any more, does not keep its models from being printed.
   void look(const std::vector<Tensor>& tensors) try {
     std::vector<Tensor> worst;
+    worst.reserve(tensors.size());
     for (const Tensor& each : tensors) worst.push_back(worst_of(each));
     const std::vector<std::int32_t> values = stack(worst).to_vector<std::int32_t>();
     for (std::size_t i = 0; i < tensors.size(); ++i) found_[tensors[i].rep()] = values[i];

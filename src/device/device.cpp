@@ -20,6 +20,7 @@ void call_release(const std::function<void()>& release) noexcept {
   }
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): devices that wrap memory keep it
 Storage* DeviceImpl::wrap(std::uint64_t, std::size_t, std::function<void()>) {
   throw Unsupported("wrap_memory: " + short_name(*this) + " takes no memory of others");
 }
