@@ -77,6 +77,7 @@ void write_numpy(const Seeds& seeds) {
   seeds.write("npz", "stored", zip({{.name = "x.npy", .content = plain}}));
   seeds.write("npz", "deflated",
               zip({{.name = "x.npy", .content = plain, .deflated = true}, {.name = "y.npy", .content = swapped}}));
+  seeds.write("npz", "mixed", mixed_archive());
 }
 
 void write_all(const Seeds& seeds) {

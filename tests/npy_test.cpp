@@ -20,6 +20,7 @@ namespace {
 
 using tests::expect_contains;
 using tests::message_of;
+using tests::mixed_archive;
 using tests::TemporaryFolder;
 
 using tests::bytes_of;
@@ -183,18 +184,6 @@ TEST(Npz, HostileArchives) {
   std::string large = zip({{"a.npy", a}});
   large.replace(large.size() - 6, 4, little(0xFFFFFFFF, 4));
   refused(large, "zip64");
-}
-
-/// Numbers, text, objects and structs of NumPy, beside what is no array.
-std::string mixed_archive() {
-  return zip({{"w.npy", npy(dictionary("<f4", "True", "(2,)"), bytes_of<float>({1, 2}))},
-              {"labels.npy", npy(dictionary("<u2", "False", "(3,)"), bytes_of<std::uint16_t>({1, 2, 3})), true},
-              {"names.npy", npy(dictionary("<U4", "False", "(1,)"), std::string(16, '\0'))},
-              {"objects.npy", npy(dictionary("|O", "False", "(2,)"), "a pickle")},
-              {"rows.npy", npy("{'descr': [('a', '<f4'), ('b]', '<i4', (2,))], 'fortran_order': False, 'shape': (1,)}",
-                               std::string(12, '\0'))},
-              {"notes.txt", "hello"},
-              {"folder/", ""}});
 }
 
 TEST(Npz, WhatIsNotReadStandsInNobodysWay) {

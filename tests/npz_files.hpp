@@ -67,4 +67,16 @@ inline std::string zip(const std::vector<Entry>& entries) {
          little(directory.size(), 4) + little(begin, 4) + little(0, 2);
 }
 
+/// Numbers, text, objects and structs of NumPy, beside what is no array.
+inline std::string mixed_archive() {
+  return zip({{"w.npy", npy(dictionary("<f4", "True", "(2,)"), bytes_of<float>({1, 2}))},
+              {"labels.npy", npy(dictionary("<u2", "False", "(3,)"), bytes_of<std::uint16_t>({1, 2, 3})), true},
+              {"names.npy", npy(dictionary("<U4", "False", "(1,)"), std::string(16, '\0'))},
+              {"objects.npy", npy(dictionary("|O", "False", "(2,)"), "a pickle")},
+              {"rows.npy", npy("{'descr': [('a', '<f4'), ('b]', '<i4', (2,))], 'fortran_order': False, 'shape': (1,)}",
+                               std::string(12, '\0'))},
+              {"notes.txt", "hello"},
+              {"folder/", ""}});
+}
+
 }  // namespace sluice::tests
