@@ -29,7 +29,7 @@ Tensor index_operand(const Tensor& indices, std::string_view operation) {
   require_value(indices, operation);
   if (indices.dtype() == i64) return detach(indices);
   if (indices.dtype() == i32) {
-    const Tensor wide = cast(detach(indices), i64);
+    Tensor wide = cast(detach(indices), i64);
     wide.rep()->storage->range = indices.rep()->storage->range;
     return wide;
   }

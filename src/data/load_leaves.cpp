@@ -113,9 +113,13 @@ class Match {
     }
     std::set<std::string> first;
     for (const auto& [name, number] : contents_.names()) first.insert(name.substr(0, name.find('.')));
+    const auto some = std::span(names_).first(std::min<std::size_t>(names_.size(), 8));
     for (const std::string& part : first) {
-      const auto is_below = [&](const std::string& name) { return contents_.find(part + "." + name) != nullptr; };
-      if (std::ranges::any_of(names_, is_below))
+      const std::string start = part + ".";
+      const auto is_below = [&](const std::string& name) {
+        return contents_.find(std::string(start).append(name)) != nullptr;
+      };
+      if (std::ranges::any_of(some, is_below))
         return fmt::format("; below \"{0}\" it fits: pass .prefix = \"{0}\"", part);
     }
     return "";
