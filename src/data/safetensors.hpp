@@ -63,7 +63,7 @@ class SafetensorsFile {
 /// They are of one save, also while another one replaces them.
 std::vector<std::shared_ptr<SafetensorsFile>> open_safetensors(const std::string& path, const std::string& operation);
 inline constexpr std::string_view kIndexEnding = ".safetensors.index.json";
-inline constexpr std::size_t kMostShards = 10'000;
+inline constexpr std::size_t kMostShards = 512;  // which are open at once; a process may have 1024 files
 /// What an index says: a tensor's name to that of its file, which may be anything. Throws FileError.
 std::map<std::string, std::string> read_safetensors_index(const StoredFile& index);
 
