@@ -217,6 +217,19 @@ TEST(Npz, InspectListsEverything) {
   EXPECT_EQ(summary.values[0].first + " = " + summary.values[0].second, "notes.txt = a file of 5 bytes");
 }
 
+TEST(Npy, InspectListsATypeThatIsNotRead) {
+  const TemporaryFolder folder;
+  const auto summary_of = [&](const std::string& content) {
+    return inspect(folder.write("x.npy", content)).tensors.at(0);
+  };
+  EXPECT_EQ(summary_of(npy(dictionary("<u2", "False", "(3,)"), std::string(6, '\1'))).type, "<u2");
+  EXPECT_EQ(summary_of(npy(dictionary("<u2", "False", "(3,)"), std::string(6, '\1'))).bytes, 6U);
+  const TensorSummary halves = summary_of(npy(dictionary("<f2", "False", "(1, 2)"), std::string("\0\x7c\0\0", 4)));
+  EXPECT_EQ(halves.type, "f16");
+  EXPECT_EQ(halves.shape, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_TRUE(halves.has_infinity && !halves.has_nan);
+}
+
 TEST(Npz, AnotherArchiveIsCalledSo) {
   const TemporaryFolder folder;
   const std::string path = folder.write("x.npz", zip({{"word/document.xml", "<a/>"}}));

@@ -50,14 +50,27 @@ void add_file(const SafetensorsFile& file, FileSummary& summary) {
   for (const auto& [key, value] : file.header().metadata) summary.metadata.emplace(key, value);
 }
 
+/// An array of NumPy; `read` gives its elements, if their type can be read.
+template <class Read>
+void add_array(const std::string& name, const NpyHeader& header, std::uint64_t bytes, Read read, FileSummary& summary) {
+  const bool is_readable = header.refusal.empty();
+  TensorSummary& each = summary.tensors.emplace_back(
+      TensorSummary{name, is_readable ? std::string(header.dtype.name()) : header.type, header.shape, bytes});
+  if (is_readable) look_for_special(read().bytes(), header.dtype, each);
+}
+
+void add_array_file(const std::string& path, FileSummary& summary) {
+  std::uint64_t bytes = 0;
+  const NpyHeader header = read_npy_file_header(path, "inspect", bytes);
+  add_array(
+      "tensor", header, bytes, [&] { return read_npy_state(path, "inspect").at("tensor").tensor(); }, summary);
+}
+
 void add_archive(const std::string& path, FileSummary& summary) {
   NpzFile file(path, "inspect");
   for (const NpzFile::Array& array : file.arrays()) {
-    const NpyHeader& header = array.header;
-    const bool is_readable = header.refusal.empty();
-    TensorSummary& each = summary.tensors.emplace_back(TensorSummary{
-        array.name, is_readable ? std::string(header.dtype.name()) : header.type, header.shape, array.bytes});
-    if (is_readable) look_for_special(file.read(array).bytes(), header.dtype, each);
+    add_array(
+        array.name, array.header, array.bytes, [&] { return file.read(array); }, summary);
   }
   for (const auto& [name, bytes] : file.others()) {
     summary.values.emplace_back(name, "a file of " + std::to_string(bytes) + " bytes");
@@ -90,6 +103,7 @@ FileSummary inspect(const std::string& path, const std::string& wanted) {
   FileSummary summary{.format = std::string(format.name), .metadata = {}, .tensors = {}, .values = {}};
   detail::naming_file("inspect", path, [&] {
     if (format.name == "npz") return detail::add_archive(path, summary);
+    if (format.name == "npy") return detail::add_array_file(path, summary);
     if (format.name != "safetensors") return detail::add_tree(format.read(path, "inspect"), "", summary);
     for (const auto& file : detail::open_safetensors(path, "inspect")) detail::add_file(*file, summary);
   });

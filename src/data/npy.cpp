@@ -53,14 +53,17 @@ void check_booleans(std::span<const std::byte> bytes, const std::string& name) {
   }
 }
 
-Tensor read_array_file(const std::string& path, const std::string& operation, bool reverse) {
-  const StoredFile file(path, operation);
-  std::uint64_t position = 0;
-  const NextBytes next = [&](std::span<std::byte> to) {
+/// The bytes of a file from its start on.
+NextBytes bytes_in(const StoredFile& file) {
+  return [&file, position = std::uint64_t{0}](std::span<std::byte> to) mutable {
     file.read(position, to, "the array");
     position += to.size();
   };
-  return read_npy_array(next, file.size(), file.name(), reverse);
+}
+
+Tensor read_array_file(const std::string& path, const std::string& operation, bool reverse) {
+  const StoredFile file(path, operation);
+  return read_npy_array(bytes_in(file), file.size(), file.name(), reverse);
 }
 
 void write_array_file(const std::string& path, const std::string& operation, const NamedTensor& array) {
@@ -110,6 +113,14 @@ Tensor read_npy_array(const NextBytes& next, std::uint64_t size, const std::stri
   if (header.is_swapped) swap_bytes(elements, header.dtype.size());
   // In C order the sizes as they are here are the reversed ones already.
   return header.is_fortran == reverse ? with_reversed_sizes(stored) : stored;
+}
+
+NpyHeader read_npy_file_header(const std::string& path, const std::string& operation, std::uint64_t& bytes) {
+  const StoredFile file(path, operation);
+  bytes = file.size();
+  NpyHeader header = read_npy_header(bytes_in(file), bytes, file.name());
+  check_npy_size(header, bytes, file.name());
+  return header;
 }
 
 State read_npy_state(const std::string& path, const std::string& operation) {

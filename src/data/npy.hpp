@@ -34,6 +34,8 @@ NpyHeader read_npy_header(const NextBytes& next, std::uint64_t& size, const std:
 void check_npy_size(const NpyHeader& header, std::uint64_t size, const std::string& name);
 /// An array whose file has `size` bytes.
 Tensor read_npy_array(const NextBytes& next, std::uint64_t size, const std::string& name, bool reverse);
+/// What the file of one array says of it, checked; `bytes` becomes those of its elements.
+NpyHeader read_npy_file_header(const std::string& path, const std::string& operation, std::uint64_t& bytes);
 /// What stands before the elements of `x`. Throws TypeError for a type that NumPy has not.
 std::string npy_preamble(const Tensor& x, const std::string& name);
 
