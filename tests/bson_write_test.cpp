@@ -17,9 +17,15 @@ using detail::write_bson_state;
 using tests::TemporaryFolder;
 
 /// Writes `state`; the lines that the other reader makes of the file.
+/// As a model is saved.
+State under_model_state(const State& state) {
+  if (state.is_record() && state.find("model_state") != nullptr) return state;
+  return State::Record{{"model_state", state}};
+}
+
 std::string listing_of(const State& state) {
   const TemporaryFolder folder;
-  write_bson_state(folder / "x.bson", "save", state);
+  write_bson_state(folder / "x.bson", "save", under_model_state(state));
   const tests::ProgramOutput output =
       tests::run_program("python3 " + tests::source_file("tests/readers/read_bson.py") + " " + (folder / "x.bson"));
   EXPECT_EQ(output.code, 0) << output.text;
@@ -28,7 +34,7 @@ std::string listing_of(const State& state) {
 
 State written_and_read(const State& state) {
   const TemporaryFolder folder;
-  write_bson_state(folder / "x.bson", "save", state);
+  write_bson_state(folder / "x.bson", "save", under_model_state(state));
   return read_bson_state(folder / "x.bson", "read");
 }
 

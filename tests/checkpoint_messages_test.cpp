@@ -106,6 +106,28 @@ TEST(Naming, APrefixHasNoDotAtItsEnds) {
   expect_contains(message_of<FileError>([&] { load(folder / "x.safetensors", model); }), {"missing \"weight\""});
 }
 
+TEST(LoadErrors, TellTheNameThatWasSought) {
+  const TemporaryFolder folder;
+  Nested model;
+  save(folder / "x.safetensors", model);
+  expect_contains(message_of<FileError>([&] { load(folder / "x.safetensors", model, {.prefix = "hidden"}); }),
+                  {"missing \"hidden.hidden.weight\" for \"hidden.weight\"", "unexpected \"hidden.weight\""});
+}
+
+TEST(SaveErrors, PartsAreOfAnIndex) {
+  const TemporaryFolder folder;
+  for (const char* const name : {"x.safetensors", "x.npz", "x.bson"}) {
+    expect_contains(message_of<ArgumentError>([&] { save(folder / name, Pair(), {.shard_bytes = 100}); }),
+                    {folder / name, ".safetensors.index.json"});
+  }
+}
+
+TEST(SaveErrors, AnIndexIsNamedInUtf8) {
+  const TemporaryFolder folder;
+  expect_contains(message_of<ArgumentError>([&] { save(folder / "\xFF.safetensors.index.json", Pair()); }), {"UTF-8"});
+  EXPECT_EQ(folder.files(), 0U);
+}
+
 TEST(LoadErrors, SayUnderWhichNameItWouldFit) {
   const TemporaryFolder folder;
   Pair model;

@@ -138,7 +138,7 @@ TEST(Resume, ANegativeNumberOfStepsChangesNothing) {
   }
   write_state(folder / "y.safetensors", State(changed));
   tests::expect_contains(tests::message_of<FileError>([&] { load(folder / "y.safetensors", state); }),
-                         {folder / "y.safetensors", "-3"});
+                         {folder / "y.safetensors", "the state of \"\"", "-3"});
   EXPECT_EQ(state.leaves()[0].step_count(), 0);
   EXPECT_TRUE(equal(state.leaves()[0].tensors[0], zeros({2})));
 }

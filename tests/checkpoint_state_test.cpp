@@ -87,6 +87,40 @@ TEST(LoadState, ABiasThatIsNotZeroIsNotLost) {
                   {"layers.1.bias", "empty in the model"});
 }
 
+TEST(LoadState, ZerosStandForNoBiasInBothDirections) {
+  Dense with(2, 3), without(2, 3, {.bias = false});
+  const Tensor weight = without.weight;
+  loadmodel(with, without);
+  EXPECT_TRUE(equal(with.weight, weight));
+  EXPECT_TRUE(equal(with.bias, zeros({3})));
+  load_state(with, state(without));
+  loadmodel(without, with);
+  load_state(without, state(with));
+  with.bias = ones({3});
+  EXPECT_THROW(loadmodel(with, without), ArgumentError);
+  EXPECT_EQ(load_state(with, state(without), {.strict = false, .cast = true}).missing,
+            std::vector<std::string>{"bias"});
+  EXPECT_TRUE(equal(with.bias, ones({3})));
+}
+
+TEST(LoadState, WhatIsNoTensorIsCalledWhatItIs) {
+  Dense model(2, 3);
+  const auto message_for = [&](const State& weight) {
+    return message_of<ArgumentError>([&] {
+      load_state(model, State::Record{{"weight", weight}, {"bias", zeros({3})}});
+    });
+  };
+  expect_contains(message_for("heavy"), {"\"weight\" is f32 (3, 2) in the model, text"});
+  expect_contains(message_for(true), {"\"weight\"", "true"});
+  expect_contains(message_for(7), {"\"weight\"", "7"});
+}
+
+TEST(State, NumbersWithoutASignThatAreTooLargeAreRefused) {
+  EXPECT_EQ(State(std::uint64_t{1} << 62).integer(), std::int64_t{1} << 62);
+  EXPECT_THROW(State(~std::uint64_t{0}), ArgumentError);
+  EXPECT_EQ(State(std::uint8_t{255}).integer(), 255);
+}
+
 TEST(LoadState, GeneratorsMayBeMissing) {
   Chain model(Dense(2, 3), Dropout(0.5));
   const Generator before = model.get<1>().counter.get();

@@ -83,15 +83,25 @@ TEST_F(Command, ConvertKeepsNamesAndBits) {
   EXPECT_EQ(run({"convert", "y.npz"}).code, 2);
 }
 
-TEST_F(Command, ConvertMakesTheTreeThatFluxReads) {
-  write_state("x.safetensors", State::Record{{"layers.0.weight", ones({2, 3})}, {"layers.1.weight", ones({1, 2})}});
-  EXPECT_EQ(run({"convert", "x.safetensors", "x.bson"}).code, 0);
-  const State file = read_state("x.bson");
-  EXPECT_EQ(file.at("model_state").find("layers.0.weight"), nullptr) << "the names are a tree now";
-  EXPECT_EQ(file.at("model_state.layers").size(), 2U);
-  write_state("named.bson", State::Record{{"model_state", State::Record{{"weight", ones({2})}}}});
-  EXPECT_EQ(run({"convert", "named.bson", "again.bson"}).code, 0);
-  EXPECT_TRUE(read_state("again.bson").at("model_state.weight").is_tensor()) << "and not under one name more";
+TEST_F(Command, ConvertMakesATreeForJuliaAndKeepsNames) {
+  struct Wrapped {
+    Dense h{2, 3};
+    SLUICE_FIELDS(h)
+  } wrapped, other;
+  save("w.safetensors", wrapped);
+  ASSERT_EQ(run({"convert", "w.safetensors", "w.bson"}).code, 0);
+  EXPECT_TRUE(read_state("w.bson").at("h").is_record()) << "names with dots are a tree";
+  load("w.bson", other);
+  EXPECT_TRUE(equal(other.h.weight, wrapped.h.weight));
+  ASSERT_EQ(run({"convert", "w.bson", "again.safetensors"}).code, 0);
+  load("again.safetensors", other);
+
+  Chain model(Dense(2, 3), Dense(3, 1)), loaded(Dense(2, 3), Dense(3, 1));
+  save("x.bson", model);
+  ASSERT_EQ(run({"convert", "x.bson", "y.bson"}).code, 0);
+  EXPECT_EQ(content_of("x.bson"), content_of("y.bson"));
+  load("y.bson", loaded);
+  EXPECT_TRUE(equal(loaded.get<1>().weight, model.get<1>().weight));
 }
 
 TEST_F(Command, ConvertRefusesWhatWouldLeaveNothing) {

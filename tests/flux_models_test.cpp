@@ -3,11 +3,15 @@
 
 #include <cmath>
 
+#include "messages.hpp"
 #include "sluice/sluice.hpp"
 #include "temporary_folder.hpp"
 
 namespace sluice {
 namespace {
+
+using tests::expect_contains;
+using tests::message_of;
 
 /// What the layers of Dense at the front give for one column, in double; relu between them.
 std::vector<double> network_of(const State& layers, std::vector<double> x) {
@@ -109,6 +113,67 @@ TEST(FluxModels, ALayerOfOnesOwnListsItsFields) {
   Affine again{.bias = zeros({2}), .w = zeros({2, 3})};
   load(path, again, {.prefix = "model_state", .rename = {{"w", "weight"}}});
   EXPECT_TRUE(equal(again.w, ones({2, 3})));
+}
+
+/// Its list of fields is the one given.
+template <const auto& kFields>
+struct Listed {
+  Tensor weight = ones({2}), bias = ones({2});
+  static std::span<const FluxField> flux_fields() { return kFields; }
+  SLUICE_FIELDS(weight, bias)
+};
+constexpr FluxField kWithout[] = {{"weight", "weight"}};
+constexpr FluxField kMistyped[] = {{"weight", "weight"}, {"bias", "bias"}, {"extra", "typo"}};
+
+TEST(FluxModels, FieldsThatWouldBeLostAreErrors) {
+  const tests::TemporaryFolder folder;
+  const std::string path = folder / "x.bson";
+  expect_contains(message_of<ArgumentError>([&] { save(path, Listed<kWithout>()); }), {"save: " + path, "\"bias\""});
+  expect_contains(message_of<ArgumentError>([&] { save(path, Listed<kMistyped>()); }), {"save: " + path, "\"typo\""});
+  EXPECT_EQ(folder.files(), 0U);
+}
+
+TEST(FluxModels, NamesThatClashAreErrors) {
+  const tests::TemporaryFolder folder;
+  const std::string path = folder / "x.bson";
+  using Inner = std::map<std::string, Tensor>;
+  const std::map<std::string, Inner> clash{{"a", {{"b.c", ones({1})}}}, {"a.b", {{"c", ones({1})}}}};
+  expect_contains(message_of<ArgumentError>([&] { save(path, clash); }), {"save: " + path, "\"a.b.c\""});
+  Inner unnamed{{"", full({1}, 2.0)}, {"x", full({1}, 3.0)}}, loaded{{"", zeros({1})}, {"x", zeros({1})}};
+  save(path, unnamed);
+  load(path, loaded);
+  EXPECT_TRUE(equal(loaded.at(""), unnamed.at("")) && equal(loaded.at("x"), unnamed.at("x")));
+}
+
+TEST(FluxModels, ACounterThatFluxHasNoFieldForIsReported) {
+  const tests::TemporaryFolder folder;
+  Chain model(Dense(2, 3), Dropout(0.5));
+  save(folder / "x.bson", model);
+  EXPECT_EQ(load(folder / "x.bson", model).missing, std::vector<std::string>{"layers.1.counter"});
+  save(folder / "x.npz", model);
+  EXPECT_TRUE(load(folder / "x.npz", model).missing.empty());
+}
+
+TEST(FluxModels, WhatIsWrittenIsReadHoweverLarge) {
+  const tests::TemporaryFolder folder;
+  const std::string path = folder / "x.bson";
+  const Tensor one = ones({1});
+  int written = 0, refused = 0;
+  for (const std::size_t count : {1000, 20'000, 32'000, 40'000, 80'000}) {
+    std::vector<Tensor> model(count), loaded(count);
+    for (std::size_t i = 0; i < count; ++i) model[i] = ones({1}), loaded[i] = one;
+    try {
+      save(path, model);
+    } catch (const ArgumentError& error) {
+      expect_contains(error.what(), {path, "too many values"});
+      ++refused;
+      continue;
+    }
+    EXPECT_EQ(load(path, loaded).loaded.size(), count);
+    ++written;
+  }
+  EXPECT_GE(written, 3);
+  EXPECT_GE(refused, 1);
 }
 
 TEST(FluxModels, TheNameOfTheWholeIsNotNeeded) {

@@ -111,7 +111,7 @@ TEST(Npy, HostileHeaders) {
   expect_refused(one(dictionary("<f8", "False", "(-1,)")), "no integer");
   expect_refused(one(dictionary("<f8", "False", "(99999999999999999999,)")), "no integer");
   expect_refused(one(dictionary("<f8", "False", "(4294967296, 4294967296, 2)")), "does not take");
-  expect_refused(one(dictionary("<f8", "False", "(1,1,1,1,1,1,1,1,1)")), "more than 8");
+  expect_refused(one(dictionary("<f8", "False", "(1,1,1,1,1,1,1,1,1)")), "9 dimensions; at most 8");
   expect_refused(one(dictionary("<f8", "None", "(1,)")), "neither True nor False");
   expect_refused(one("{'descr': '<f8', 'shape': (1,)}"), "lacks one of");
   expect_refused(one("{'descr': '<f8', 'descr': '<f8'}"), "twice");
@@ -228,6 +228,17 @@ TEST(Npy, InspectListsATypeThatIsNotRead) {
   EXPECT_EQ(halves.type, "f16");
   EXPECT_EQ(halves.shape, (std::vector<std::int64_t>{1, 2}));
   EXPECT_TRUE(halves.has_infinity && !halves.has_nan);
+}
+
+TEST(Npz, MoreDimensionsThanAreReadStandInNobodysWay) {
+  const TemporaryFolder folder;
+  const std::string nine = npy(dictionary("<f4", "False", "(1, 1, 1, 1, 1, 1, 1, 1, 2)"), std::string(8, '\0'));
+  const std::string path = folder.write(
+      "x.npz", zip({{"nine.npy", nine}, {"w.npy", npy(dictionary("<f4", "True", "(1,)"), std::string(4, '\0'))}}));
+  EXPECT_EQ(inspect(path).tensors.at(0).shape.size(), 9U);
+  std::map<std::string, Tensor> model{{"w", ones({1})}};
+  EXPECT_EQ(load(path, model, {.strict = false}).unexpected, std::vector<std::string>{"nine"});
+  expect_contains(message_of<FileError>([&] { read_npz(path); }), {"\"nine\"", "9 dimensions; at most 8"});
 }
 
 TEST(Npz, AnotherArchiveIsCalledSo) {

@@ -163,6 +163,17 @@ TEST(Shards, WhatCannotBeWritten) {
   EXPECT_EQ(load(folder / kIndex, many).loaded.size(), 512U);
 }
 
+TEST(Shards, NewFilesHaveThePermissionsOfTheIndex) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  save(folder / kIndex, Model(), {.shard_bytes = 32});
+  fs::permissions(folder / kIndex, fs::perms::owner_read | fs::perms::owner_write);
+  save(folder / kIndex, Model(), {.shard_bytes = 100});
+  for (const auto& entry : fs::directory_iterator(folder / "")) {
+    EXPECT_EQ(entry.status().permissions(), fs::perms::owner_read | fs::perms::owner_write) << entry.path();
+  }
+}
+
 TEST(Shards, AModelWithoutTensors) {
   const TemporaryFolder folder;
   save(folder / kIndex, Model(), {.shard_bytes = 32});

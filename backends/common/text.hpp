@@ -38,8 +38,9 @@ inline std::string in_units(std::uint64_t bytes) {
       ++unit;
     }
   }
-  const std::string fraction = unit == 0 || tenths % 10 == 0 ? "" : "." + std::to_string(tenths % 10);
-  return std::to_string(tenths / 10) + fraction + kUnits[unit];
+  std::string text = std::to_string(tenths / 10);
+  if (unit > 0 && tenths % 10 != 0) text.append(".").append(std::to_string(tenths % 10));
+  return text.append(kUnits[unit]);
 }
 
 }  // namespace sluice::plugin

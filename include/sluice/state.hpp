@@ -30,8 +30,11 @@ class SLUICE_API State {
   State() = default;
   // NOLINTBEGIN(google-explicit-constructor): a tree is written as nested braces
   State(bool value) : value_(value) {}
+  /// Throws ArgumentError beyond 2^63 - 1.
   template <std::integral T>
-  State(T value) : value_(static_cast<std::int64_t>(value)) {}
+  State(T value) : value_(static_cast<std::int64_t>(value)) {
+    if (std::unsigned_integral<T> && integer() < 0) refuse_unsigned(static_cast<std::uint64_t>(value));
+  }
   State(double value) : value_(value) {}
   State(std::string value) : value_(std::move(value)) {}
   State(const char* value) : value_(std::string(value)) {}
@@ -77,6 +80,8 @@ class SLUICE_API State {
   std::string describe() const;
 
  private:
+  [[noreturn]] static void refuse_unsigned(std::uint64_t value);
+
   std::variant<std::monostate, bool, std::int64_t, double, std::string, Tensor, List, Record> value_;
   std::string type_;
 };

@@ -38,7 +38,7 @@ std::string short_name(const fs::path& path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::string& path, std::string operation, Link link)
+AtomicFile::AtomicFile(const std::string& path, std::string operation, Link link, const std::string& like)
     : path_(path), operation_(std::move(operation)) {
   if (path.empty()) throw FileError(operation_ + ": the path is empty");
   if (path.find('\0') != std::string::npos) throw FileError(operation_ + ": the path holds NUL");
@@ -55,10 +55,10 @@ AtomicFile::AtomicFile(const std::string& path, std::string operation, Link link
   if (!fs::is_directory(folder_, error)) {
     throw FileError(fmt::format("{}: there is no folder {} for {}; make it first", operation_, folder_, path));
   }
-  open();
+  open(like.empty() ? path_ : like);
 }
 
-void AtomicFile::open() {
+void AtomicFile::open(const std::string& like) {
   static constexpr mode_t kEveryone = 0666;  // less what the umask takes away
   for (int attempt = 0; descriptor_ < 0; ++attempt) {
     temporary_ = (fs::path(folder_) / fmt::format("{}.{}-{}.tmp", short_name(path_), getpid(), attempt)).string();
@@ -67,7 +67,7 @@ void AtomicFile::open() {
   }
   struct stat old {};
   // An existing file keeps its permissions; where that is refused the new ones will do.
-  if (stat(path_.c_str(), &old) == 0 && fchmod(descriptor_, old.st_mode & 07777) != 0) errno = 0;
+  if (stat(like.c_str(), &old) == 0 && fchmod(descriptor_, old.st_mode & 07777) != 0) errno = 0;
 }
 
 AtomicFile::~AtomicFile() {

@@ -12,8 +12,9 @@ class AtomicFile {
   /// What happens to a link of that name.
   enum class Link : bool { followed, replaced };
 
-  /// Throws FileError naming `operation` if nothing can be written there. The target of a link need not exist.
-  AtomicFile(const std::string& path, std::string operation, Link link = Link::followed);
+  /// Throws FileError naming `operation` if nothing can be written there. The target of a link need not exist. The new
+  /// file has the permissions of `like`, an older one at `path` if that is empty.
+  AtomicFile(const std::string& path, std::string operation, Link link = Link::followed, const std::string& like = {});
   /// Removes what was written, unless committed.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -25,7 +26,7 @@ class AtomicFile {
 
  private:
   [[noreturn]] void fail(const std::string& what, int error) const;
-  void open();
+  void open(const std::string& like);
 
   std::string path_, operation_, folder_, temporary_;
   int descriptor_ = -1;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "sluice/optimisers.hpp"
+#include "src/core/rethrow.hpp"
 #include "src/core/warn.hpp"
 
 namespace sluice::detail {
@@ -131,6 +132,7 @@ void visit_frozen(OptimiserLeaf& leaf, LeafVisitor& visitor) {
   visitor.push(part_of("frozen", 3, &leaf.frozen));
   visitor.setting(frozen);
   visitor.pop();
+  if (frozen != 0 && frozen != 1) throw ArgumentError(fmt::format("frozen is {}; it must be 0 or 1", frozen));
   if ((frozen != 0) != leaf.frozen) leaf.frozen = frozen != 0;
 }
 
@@ -178,12 +180,16 @@ void OptimiserState::sluice_visit(detail::LeafVisitor& visitor, std::string_view
   for (OptimiserLeaf& leaf : leaves_) {
     visitor.push({leaf.paths.front(), number++, "OptimiserLeaf", &leaf, nullptr, false});
     detail::visit_part<detail::Names::required>(leaf.tensors, "tensors", 0, visitor);
-    detail::visit_part<detail::Names::required>(leaf.steps, "steps", 1, visitor);
-    if (leaf.step_count() < 0) throw ArgumentError("a step count of " + std::to_string(leaf.step_count()));
-    if (visitor.sees_everything()) {
-      const auto numbers = detail::visit_numbers(leaf.rule, visitor);
-      if (numbers != detail::numbers_of(leaf.rule)) leaf.rule = rules.changed(leaf.rule, numbers);
-      detail::visit_frozen(leaf, visitor);
+    try {
+      detail::visit_part<detail::Names::required>(leaf.steps, "steps", 1, visitor);
+      if (leaf.step_count() < 0) throw ArgumentError(fmt::format("{} steps cannot have been taken", leaf.step_count()));
+      if (visitor.sees_everything()) {
+        const auto numbers = detail::visit_numbers(leaf.rule, visitor);
+        if (numbers != detail::numbers_of(leaf.rule)) leaf.rule = rules.changed(leaf.rule, numbers);
+        detail::visit_frozen(leaf, visitor);
+      }
+    } catch (const ArgumentError&) {
+      detail::rethrow_in("the state of \"" + leaf.paths.front() + "\"");
     }
     visitor.pop();
   }

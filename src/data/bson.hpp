@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "sluice/state.hpp"
 #include "src/data/byte_source.hpp"
@@ -29,11 +30,16 @@ State read_bson_state(const std::string& path, const std::string& operation);
 /// The same of bytes; `name` stands for the path.
 State read_bson_state(std::span<const std::byte> content, const std::string& name);
 
-/// Writes, atomically, a file that BSON.jl loads: `state` under the name model_state, as Flux.loadmodel! wants it.
-/// Records become NamedTuples, lists tuples, tensors arrays; one tensor in several places stays one array. A record
-/// that is {model_state: ...} itself is not wrapped again. Throws ArgumentError for names that are not UTF-8 or not
-/// unique, and for more than 2 GiB, the most that BSON can hold.
+/// Writes, atomically, a file that BSON.jl loads: the members of a record under their names, anything else under the
+/// name model_state. Below that, records become NamedTuples, lists tuples, tensors arrays; one tensor in several places
+/// stays one array. Throws ArgumentError for names that are not UTF-8 or not unique, for more than 2 GiB, the most that
+/// BSON can hold, and for more values than are read.
 void write_bson_state(const std::string& path, const std::string& operation, const State& state);
+
+/// The name under which Flux's users keep a state.
+inline constexpr std::string_view kModelState = "model_state";
+// What is read, and so written: elements of a file, bytes of a key.
+inline constexpr std::uint64_t kMostBsonElements = std::uint64_t{1} << 23, kMostBsonKey = 4096;
 
 /// An element of a document.
 struct BsonElement {

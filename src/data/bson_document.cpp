@@ -11,8 +11,7 @@ namespace sluice::detail {
 namespace {
 
 constexpr std::uint64_t kSmallest = 5;  // a length and the byte that ends a document
-constexpr std::uint64_t kMostKey = 4096, kMostNames = std::uint64_t{8} << 20;
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMostNames = std::uint64_t{8} << 20;
 constexpr std::size_t kMostDepth = 512;
 
 /// The names of the documents that are being read, to find two that are equal.
@@ -71,7 +70,7 @@ std::optional<BsonElement> BsonDocument::next() {
   BsonElement element;
   element.type = source_->number<std::uint8_t>(at_);
   if (element.type == 0) source_->fail(at_, fmt::format("the document ends here, its length says {}", end_));
-  element.key = source_->text_to_nul(at_ + 1, last, kMostKey);
+  element.key = source_->text_to_nul(at_ + 1, last, kMostBsonKey);
   element.at = at_ + 1 + element.key.size() + 1;
   measure(element);
   at_ = element.next;
@@ -146,7 +145,7 @@ void check_bson(ByteSource& source) {
       open.pop_back();
       continue;
     }
-    if (++count > kMostElements) source.fail(element->at, "more than 1048576 elements");
+    if (++count > kMostBsonElements) source.fail(element->at, fmt::format("more than {} elements", kMostBsonElements));
     if (!is_utf8_name(element->key)) source.fail(element->at, "a name that is not UTF-8");
     // The keys of a list are its numbers, which nobody reads.
     if (!open.back().is_list) names.add(element->key);

@@ -8,6 +8,7 @@
 namespace sluice::detail {
 
 void BsonText::key(std::uint8_t type, std::string_view name) {
+  ++count_;
   text_ += static_cast<char>(type);
   text_.append(name);
   text_ += '\0';

@@ -42,6 +42,8 @@ class BsonText {
   void elements(std::string_view key_name, const Tensor& tensor);
   /// How long it is by now. BSON holds up to kMost.
   std::uint64_t position() const { return text_.size() + in_gaps_; }
+  /// How many elements it has.
+  std::uint64_t count() const { return count_; }
   void write_to(AtomicFile& file) const;
 
  private:
@@ -54,7 +56,7 @@ class BsonText {
 
   std::string text_;
   std::vector<Gap> gaps_;
-  std::uint64_t in_gaps_ = 0;
+  std::uint64_t in_gaps_ = 0, count_ = 0;
 };
 
 }  // namespace sluice::detail

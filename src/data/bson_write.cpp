@@ -14,12 +14,12 @@
 #include "src/data/bson_text.hpp"
 #include "src/data/julia_tensor.hpp"
 #include "src/data/julia_types.hpp"
+#include "src/data/state_budget.hpp"
 
 namespace sluice::detail {
 namespace {
 
 constexpr int kMostDepth = 100;  // Chain within Chain takes two; each takes four documents in the file
-constexpr std::string_view kTop = "model_state";
 
 /// Flux writes () for functions and all else that a state leaves out, which is nothing with a type here.
 bool is_left_out(const State& state) {
@@ -30,15 +30,21 @@ bool is_left_out(const State& state) {
 class BsonWriter {
  public:
   void whole(const State& state) {
-    const State::Member wrapped{kTop, state};
-    const bool is_wrapped = state.is_record() && state.find(kTop) != nullptr;
+    const State::Member wrapped{kModelState, state};
     const std::span<const State::Member> members =
-        is_wrapped ? std::span<const State::Member>(state.record()) : std::span(&wrapped, 1);
+        state.is_record() ? std::span<const State::Member>(state.record()) : std::span(&wrapped, 1);
     for (const State::Member& member : members) count(member.second, 1);
+    if (values_ > StateBudget::kMostValues) {
+      throw ArgumentError(
+          fmt::format("the tree has too many values; at most {} are read, a tensor being some six of them; "
+                      "write safetensors",
+                      StateBudget::kMostValues));
+    }
     out.document([&] {
       check_names(members);
       for (const auto& [name, child] : members) {
         if (name == "tag" || name == "_backrefs") refuse(name, "it has a meaning of its own in BSON.jl");
+        if (name.size() > kMostBsonKey) refuse(name, fmt::format("at most {} bytes are read", kMostBsonKey));
         value(name, child);
       }
       shared_values();
@@ -73,6 +79,7 @@ class BsonWriter {
   template <class Children, class Each>
   void list(std::string_view key, const Children& children, Each each);
 
+  std::uint64_t values_ = 0;  // what reading them costs, at most
   std::unordered_map<const void*, Use> uses_;
   std::vector<Tensor> shared_;
 };
@@ -96,17 +103,22 @@ void BsonWriter::check_names(std::span<const State::Member> members) const {
 /// Finds the tensors that are in several places.
 void BsonWriter::count(const State& state, int depth) {
   if (depth > kMostDepth) throw ArgumentError("values lie within one another more than 100 levels deep");
+  values_ += state.is_tensor() ? StateBudget::kTensor + 2 : 4;
   if (state.is_tensor()) {
     if (!state.tensor()) throw ArgumentError("there is a tensor that holds nothing");
     ++uses_[state.tensor().rep()].count;
   } else if (state.is_record()) {
     check_names(state.record());
-    for (const auto& [name, child] : state.record()) count(child, depth + 1);
+    for (const auto& [name, child] : state.record()) {
+      values_ += 2 + name.size() / 64;
+      count(child, depth + 1);
+    }
   } else if (state.is_list()) {
     for (const State& child : state.list()) count(child, depth + 1);
   } else if (state.is_text() && !is_utf8_name(state.text())) {
     throw ArgumentError("the text " + in_quotes(state.text()) + " is not UTF-8 without NUL");
   }
+  if (state.is_text()) values_ += state.text().size() / 64;
 }
 
 void BsonWriter::value(std::string_view key, const State& state) {
@@ -242,6 +254,10 @@ void write_bson_state(const std::string& path, const std::string& operation, con
   if (writer.out.position() > BsonText::kMost) {
     throw ArgumentError(fmt::format("the file would have {} bytes; BSON holds 2147483647, write safetensors instead",
                                     writer.out.position()));
+  }
+  if (writer.out.count() > kMostBsonElements) {
+    throw ArgumentError(fmt::format("the file would have {} elements; at most {} are read; write safetensors",
+                                    writer.out.count(), kMostBsonElements));
   }
   AtomicFile file(path, operation);
   writer.out.write_to(file);

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <ostream>
+#include <set>
 
 #include "src/core/utf8.hpp"
+#include "src/data/bson.hpp"
 #include "src/data/contents.hpp"
 #include "src/data/formats.hpp"
 #include "src/data/load_leaves.hpp"
@@ -27,7 +29,12 @@ TensorFile file_of(ModelRef model, const SaveOptions& options) {
   return file;
 }
 
-void check_metadata(const SaveOptions& options, const FileFormat& format) {
+void check_options(const std::string& path, const SaveOptions& options, const FileFormat& format) {
+  const bool is_index = format.name == "safetensors" && has_ending(path, kIndexEnding);
+  if (options.shard_bytes != SaveOptions{}.shard_bytes && !is_index) {
+    throw ArgumentError(
+        fmt::format("shard_bytes are for a checkpoint in several files, whose name ends in {}", kIndexEnding));
+  }
   if (options.metadata.empty()) return;
   if (format.name != "safetensors") {
     throw ArgumentError(fmt::format("metadata are kept in safetensors files only, not in {}", format.name));
@@ -45,7 +52,7 @@ void write_file(const std::string& path, const SaveOptions& options, const char*
                 Tensors tensors) {
   const FileFormat& format = format_to_write(path, options.format, operation);
   naming_file(operation, path, [&] {
-    check_metadata(options, format);
+    check_options(path, options, format);
     if (format.write_tensors != nullptr) return format.write_tensors(path, operation, tensors());
     if (!options.rename.empty() || !options.prefix.empty()) {
       throw ArgumentError(fmt::format("{} keeps the names of the fields; prefix and rename cannot be", format.name));
@@ -54,38 +61,62 @@ void write_file(const std::string& path, const SaveOptions& options, const char*
   });
 }
 
-/// The tree without the name under which Julia's users keep all of it, unless the model has a field of that name.
-State without_name(State tree, ModelRef model) {
-  if (!tree.is_record() || tree.size() != 1) return tree;
-  const auto& [name, child] = tree.record().front();
-  const auto is_own = [&](const ModelLeaf& leaf) { return leaf.name == name || leaf.name.starts_with(name + "."); };
-  const std::vector<ModelLeaf> leaves = leaves_of(model);
-  const bool is_whole = child.is_tensor() && leaves.size() == 1 && leaves[0].name == "tensor";
-  if (std::ranges::any_of(leaves, is_own) || !(child.is_record() || child.is_list() || is_whole)) return tree;
-  return State(child);
+/// Throws unless every tensor has a name of its own: the key "a.b" of a map can be that of a field in a field.
+void check_distinct(const std::vector<ModelLeaf>& leaves) {
+  std::set<std::string_view> names;
+  for (const ModelLeaf& leaf : leaves) {
+    if (leaf.value && !names.insert(leaf.name).second) throw_equal_names(leaf.name);
+  }
 }
 
-Contents contents_of(const std::string& path, const FileFormat& format, ModelRef model, const LoadOptions& options) {
+/// The name below which everything lies in a file of Julia, if the places of the model are there and not at the top.
+std::string name_of_whole(const Contents& contents, ModelRef model, const LoadOptions& options) {
+  if (contents.names().empty()) return {};
+  const std::string& any = contents.names().begin()->first;
+  const std::string name = any.substr(0, any.find('.')), start = name + ".";
+  if (!any.starts_with(start) || !contents.names().rbegin()->first.starts_with(start)) return {};
+  constexpr std::size_t kEnough = 100;
+  const std::vector<ModelLeaf> leaves = leaves_of(model);
+  const auto has_places = [&](const std::string& prefix) {
+    return std::ranges::any_of(std::span(leaves).first(std::min(leaves.size(), kEnough)), [&](const ModelLeaf& leaf) {
+      return contents.find(stored_name(leaf.name, prefix, options.rename)) != nullptr;
+    });
+  };
+  return !has_places("") && has_places(name) ? name : std::string();
+}
+
+/// A tensor that is all there is, whatever its name, where a tensor is all that is wanted.
+State only_tensor(State tree, ModelRef model) {
+  if (!tree.is_record() || tree.size() != 1 || !tree.record().front().second.is_tensor()) return tree;
+  const std::vector<ModelLeaf> leaves = leaves_of(model);
+  return leaves.size() == 1 && leaves[0].name == "tensor" ? State(tree.record().front().second) : tree;
+}
+
+Contents contents_of(const std::string& path, const FileFormat& format, ModelRef model) {
   const std::string origin = "load: " + path;
   if (format.name == "safetensors") return Contents::of_files(open_safetensors(path, "load"), origin);
   if (format.name == "npz") return Contents::of_npz(path, "load");
   State tree = format.read(path, "load");
-  if (format.is_julia && options.prefix.empty()) tree = without_name(std::move(tree), model);
-  return Contents::of_state(tree, origin);
+  return Contents::of_state(format.is_julia ? only_tensor(std::move(tree), model) : tree, origin);
 }
 
 }  // namespace
 
 void save_model(const std::string& path, ModelRef model, const SaveOptions& options) {
-  write_file(
-      path, options, "save", [&] { return flux_state_of(model); }, [&] { return file_of(model, options); });
+  const auto tree = [&] {
+    check_distinct(leaves_of(model));
+    return State(State::Record{{std::string(kModelState), flux_state_of(model)}});
+  };
+  write_file(path, options, "save", tree, [&] { return file_of(model, options); });
 }
 
 LoadReport load_model(const std::string& path, ModelRef model, const LoadOptions& options) {
   const FileFormat& format = format_of_file(path, options.format, "load");
   return naming_file("load", path, [&] {
-    Contents contents = contents_of(path, format, model, options);
-    return load_leaves(contents, model, options);
+    Contents contents = contents_of(path, format, model);
+    LoadOptions found = options;
+    if (format.is_julia && found.prefix.empty()) found.prefix = name_of_whole(contents, model, options);
+    return load_leaves(contents, model, found);
   });
 }
 

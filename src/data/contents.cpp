@@ -7,10 +7,19 @@
 #include "src/data/npz.hpp"
 
 namespace sluice::detail {
+namespace {
+
+/// A tensor that there is none like here.
+std::string described(const std::string& type, const std::vector<std::int64_t>& sizes) {
+  return fmt::format("{} ({})", type, fmt::join(sizes, ", "));
+}
+
+}  // namespace
 
 std::string StoredItem::describe() const {
   if (is_false) return "false";
-  return fmt::format("{} {}", unreadable.empty() ? dtype.name() : std::string_view(unreadable), to_string(shape));
+  if (!other.empty()) return other;
+  return unreadable.empty() ? fmt::format("{} {}", dtype.name(), to_string(shape)) : unreadable;
 }
 
 const StoredItem* Contents::find(const std::string& name) const {
@@ -52,7 +61,7 @@ void Contents::add_file(const std::shared_ptr<SafetensorsFile>& file) {
          .dtype = stored.dtype,
          .shape = stored.shape,
          .read = [file, &stored](const Device& device) { return file->read(stored, device); },
-         .unreadable = stored.is_readable ? "" : stored.type});
+         .unreadable = stored.is_readable ? "" : described(stored.type, stored.sizes)});
   }
 }
 
@@ -74,11 +83,13 @@ Contents Contents::of_npz(const std::string& path, const std::string& operation)
   Contents contents(operation + ": " + path, "the file", true);
   const auto file = std::make_shared<NpzFile>(path, operation);
   for (const NpzFile::Array& array : file->arrays()) {
+    const NpyHeader& header = array.header;
+    const bool is_readable = header.refusal.empty();
     contents.add({.name = array.name,
-                  .dtype = array.header.dtype,
-                  .shape = Shape(array.header.shape),
+                  .dtype = header.dtype,
+                  .shape = is_readable ? Shape(header.shape) : Shape(),
                   .read = [file, &array](const Device& device) { return device(file->read(array)); },
-                  .unreadable = array.header.refusal.empty() ? "" : array.header.type});
+                  .unreadable = is_readable ? "" : described(header.type, header.shape)});
   }
   return contents;
 }
@@ -108,6 +119,12 @@ void Contents::add_tree(const State& state, const std::string& path, std::map<co
          .read = [tensor](const Device& device) { return device(tensor); },
          .is_false = state.is_bool(),
          .is_number = state.is_real()});
+  } else if (!state.is_nothing() || state.type().empty()) {
+    add({.name = path,
+         .dtype = f32,
+         .shape = {},
+         .read = {},
+         .other = state.is_nothing() ? "nothing" : state.describe()});
   }
 }
 

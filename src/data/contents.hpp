@@ -18,9 +18,10 @@ struct StoredItem {
   DType dtype;
   Shape shape;
   std::function<Tensor(const Device&)> read;
-  std::string unreadable = {};  ///< name of an element type that there is none for here
+  std::string unreadable = {};  ///< type and shape of one that there is none like here
   /// How a State may say that there is no bias, and a number that is no tensor; neither has to have a place in a model.
   bool is_false = false, is_number = false;
+  std::string other = {};  ///< what a State has there that no tensor can be made of: "text", "nothing", ...
 
   std::string describe() const;
 };

@@ -121,7 +121,8 @@ const FileFormat& format_to_write(const std::string& path, const std::string& wa
   if (wanted.empty()) refuse_pickles(path, operation, true);
   const FileFormat& format = named_format(path, wanted, operation, true);
   if (is_writable(format)) return format;
-  throw ArgumentError(fmt::format("{}: the format {} can only be read; use safetensors", operation, format.name));
+  throw ArgumentError(
+      fmt::format("{}: {}: the format {} can only be read; use safetensors", operation, path, format.name));
 }
 
 const FileFormat& format_of_file(const std::string& path, const std::string& wanted, std::string_view operation) {

@@ -39,7 +39,7 @@ void add_file(const SafetensorsFile& file, FileSummary& summary) {
   for (const StoredTensor& stored : file.header().tensors) {
     const std::string type = stored.is_readable ? std::string(stored.dtype.name()) : stored.type;
     const std::uint64_t bytes = stored.end - stored.begin;
-    TensorSummary& each = summary.tensors.emplace_back(TensorSummary{stored.name, type, sizes_of(stored.shape), bytes});
+    TensorSummary& each = summary.tensors.emplace_back(TensorSummary{stored.name, type, stored.sizes, bytes});
     if (!stored.is_readable || !stored.dtype.is_floating()) continue;
     for (std::uint64_t done = 0; done < bytes; done += kPiece) {
       const auto part = std::span(piece).first(static_cast<std::size_t>(std::min(kPiece, bytes - done)));

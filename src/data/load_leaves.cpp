@@ -54,10 +54,13 @@ class Match {
     const ModelLeaf& leaf = leaves_[i];
     items_.push_back(nullptr);
     const StoredItem* const item = item_for(i);
+    if (item != nullptr && !item->other.empty()) return match_other(leaf, names_[i], *item);
     if (item != nullptr && (!leaf.value || item->is_false)) return match_absent(leaf, names_[i], *item);
     if (!leaf.value) return;
     if (item == nullptr) {
-      if (!contents_.is_tree() || !leaf.is_random()) missing(leaf);
+      // A tree need not have generators, which Flux does not save: the report tells all the same.
+      if (!contents_.is_tree() || !leaf.is_random()) missing(i);
+      else report_.missing.push_back(leaf.name);
       return;
     }
     used_.insert(names_[i]);
@@ -87,16 +90,30 @@ class Match {
                                                leaf.name, item.describe(), contents_.noun()));
   }
 
-  void missing(const ModelLeaf& leaf) {
+  /// Something that no tensor can be made of. Nothing may stand for zeros, as it does where a bias is left out.
+  void match_other(const ModelLeaf& leaf, const std::string& name, const StoredItem& item) {
+    used_.insert(name);
+    if (!leaf.value || (item.other == "nothing" && is_zero(leaf.value))) return;
     report_.missing.push_back(leaf.name);
-    if (options_.strict) faults_.push_back(fmt::format("missing \"{}\", {}", leaf.name, described(leaf.value)));
+    if (!options_.strict || leaf.is_random()) return;
+    faults_.push_back(fmt::format("\"{}\" is {} in the model, {} in {}", leaf.name, described(leaf.value), item.other,
+                                  contents_.noun()));
+  }
+
+  void missing(std::size_t i) {
+    const ModelLeaf& leaf = leaves_[i];
+    report_.missing.push_back(leaf.name);
+    if (!options_.strict) return;
+    const std::string wanted = names_[i] == leaf.name ? "" : fmt::format(" for \"{}\"", leaf.name);
+    faults_.push_back(fmt::format("missing \"{}\"{}, {}", names_[i], wanted, described(leaf.value)));
   }
 
   void find_unexpected() {
     const std::string prefix = options_.prefix.empty() ? "" : options_.prefix + ".";
     for (const auto& [name, number] : contents_.names()) {
       const StoredItem& item = contents_.item(number);
-      if (!name.starts_with(prefix) || used_.contains(name) || item.is_false || item.is_number) continue;
+      if (!name.starts_with(prefix) || used_.contains(name) || item.is_false || item.is_number || !item.other.empty())
+        continue;
       report_.unexpected.push_back(name);
       if (options_.strict) faults_.push_back(fmt::format("unexpected \"{}\", {}", name, item.describe()));
     }
@@ -155,7 +172,7 @@ LoadReport load_leaves(Contents& contents, ModelRef model, const LoadOptions& op
 void check_naming(const std::string& prefix, const Renames& rename, const std::set<std::string>& places) {
   if (prefix.starts_with('.') || prefix.ends_with('.')) {
     throw ArgumentError("the prefix " + in_quotes(prefix) +
-                        " has a dot at its end; give it without, one is put after it");
+                        " begins or ends with a dot; give it without, one is put after it");
   }
   for (const auto& [from, to] : rename) {
     const auto below = places.lower_bound(from + ".");

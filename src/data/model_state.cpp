@@ -31,12 +31,17 @@ class StateBuilder final : public LeafVisitor {
   }
 
   void enter(const Part& part) override {
-    open_.push_back({std::string(part.name), part.index, part.sequence, part.flux_fields, false, {}, {}, {}});
+    open_.push_back({.name = std::string(part.name),
+                     .type = std::string(part.type),
+                     .index = part.index,
+                     .sequence = part.sequence,
+                     .flux_fields = part.flux_fields});
   }
 
   void leave() override {
     Open part = std::move(open_.back());
     open_.pop_back();
+    part.name_elements();
     State node = std::move(part.leaf);
     if (form_ == Form::of_flux && part.flux_fields != nullptr) node = arranged(part);
     else if (!part.members.empty()) node = State(std::move(part.members));
@@ -50,20 +55,31 @@ class StateBuilder final : public LeafVisitor {
 
  private:
   struct Open {
-    std::string name;
-    std::int64_t index;
-    bool sequence;
-    FluxFields flux_fields;
-    bool is_set;
-    State leaf;
-    State::Record members;
-    State::List elements;
+    std::string name, type;
+    std::int64_t index = 0;
+    bool sequence = false;
+    FluxFields flux_fields = nullptr;
+    bool is_set = false, has_tensor = false;  // here or below
+    State leaf = {};
+    State::Record members = {};
+    State::List elements = {};
+    std::vector<std::string> with_tensors = {};  // members that Flux must not lose
 
     /// A child without a name goes to its place; nothing stands at places that were passed over.
     void add(const Open& child, State node) {
+      has_tensor = has_tensor || child.has_tensor;
+      if (child.has_tensor) with_tensors.push_back(child.name);
       if (!child.name.empty()) return members.emplace_back(child.name, std::move(node)), void();
       elements.resize(std::max(elements.size(), static_cast<std::size_t>(child.index) + 1));
       elements[static_cast<std::size_t>(child.index)] = std::move(node);
+    }
+    /// Beside members with names, such as the other keys of a map, the elements have their numbers for names.
+    void name_elements() {
+      if (members.empty()) return;
+      for (std::size_t i = 0; i < elements.size(); ++i) {
+        if (!elements[i].is_nothing()) members.emplace_back(std::to_string(i), std::move(elements[i]));
+      }
+      elements.clear();
     }
   };
 
@@ -71,9 +87,19 @@ class StateBuilder final : public LeafVisitor {
   static State empty_tuple() { return State().set_type("Core.Tuple"); }
 
   static State arranged(const Open& part) {
+    const std::span<const FluxField> fields = part.flux_fields();
+    for (const std::string& field : part.with_tensors) {
+      if (std::ranges::find(fields, field, &FluxField::field) != fields.end()) continue;
+      throw ArgumentError("the flux_fields of " + part.type + " lack its field \"" + field +
+                          "\", whose tensor would be lost");
+    }
     State::Record members;
-    for (const FluxField& each : part.flux_fields()) {
+    for (const FluxField& each : fields) {
       const auto own = std::ranges::find(part.members, each.field, &State::Member::first);
+      if (own == part.members.end() && !each.field.empty()) {
+        throw ArgumentError("the flux_fields of " + part.type + " name a field \"" + std::string(each.field) +
+                            "\", which it has not");
+      }
       members.emplace_back(each.name, own == part.members.end() ? empty_tuple() : own->second);
     }
     return State(std::move(members));
@@ -84,8 +110,12 @@ class StateBuilder final : public LeafVisitor {
     open_.back().is_set = true;
   }
   void set_tensor(const Tensor& x) {
-    if (x) set(detach(x));
-    else if (form_ == Form::of_flux) set(false);
+    if (x) {
+      set(detach(x));
+      open_.back().has_tensor = true;
+    } else if (form_ == Form::of_flux) {
+      set(false);
+    }
   }
   void generator_value(const Generator& generator) {
     if (form_ != Form::without_random) set(generator_tensor(generator));
@@ -115,7 +145,8 @@ void check_tensors_only(const State& state, const std::string& path) {
 }
 
 State moved(const State& state, std::map<const TensorRep*, Tensor>& known) {
-  if (state.is_tensor() && state.tensor()) {
+  if (state.is_tensor()) {
+    if (!state.tensor()) return {};
     Tensor& host = known[state.tensor().rep()];
     if (!host) host = cpu_device()(state.tensor());
     return State(host).set_type(state.type());

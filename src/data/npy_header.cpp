@@ -10,6 +10,8 @@
 namespace sluice::detail {
 namespace {
 
+constexpr std::size_t kMostSizes = 64;  // as in NumPy; Shape has fewer
+
 struct TypeCode {
   std::string_view code;
   DType dtype;
@@ -115,17 +117,21 @@ class HeaderParser {
     header_.refusal =
         code.find('O') != std::string::npos
             ? "an array of Python objects, which run code when they are opened; save numbers"
-            : fmt::format("of element type \"{}\", which cannot be read; known are f8 f4 f2 i8 i4 i2 i1 u1 b1", code);
+            : fmt::format(
+                  "of element type \"{}\", which cannot be read; x.astype(...) in NumPy gives one of f8 f4 f2 i8 i4 "
+                  "i2 i1 u1 b1",
+                  code);
   }
   void shape() {
     expect('(');
     while (!take(')')) {
       header_.shape.push_back(size());
-      if (header_.shape.size() > static_cast<std::size_t>(Shape::kMaxRank)) {
-        fail(fmt::format("has more than {} sizes", Shape::kMaxRank));
-      }
+      if (header_.shape.size() > kMostSizes) fail(fmt::format("has more than {} sizes", kMostSizes));
       if (!take(',') && peek() != ')') fail("lacks a comma between sizes");
     }
+    if (header_.shape.size() <= static_cast<std::size_t>(Shape::kMaxRank)) return;
+    header_.refusal = fmt::format("an array of {} dimensions; at most {} are read, so reshape it before it is saved",
+                                  header_.shape.size(), Shape::kMaxRank);
   }
   std::int64_t size() {
     skip_blanks();

@@ -27,7 +27,7 @@ void write_arrays(const std::string& path, const std::string& operation, const N
     if (!tensor) throw ArgumentError(fmt::format("\"{}\" is a tensor that holds nothing", name));
     if (!is_utf8_name(name))
       throw ArgumentError("the name " + in_quotes(name) + " is not UTF-8 without NUL, which .npz files need");
-    if (!names.insert(name).second) throw ArgumentError("two tensors are named \"" + name + "\"");
+    if (!names.insert(name).second) throw_equal_names(name);
   }
   ZipWriter archive(path, operation);
   for (const auto& [name, tensor] : tensors) {
@@ -83,7 +83,7 @@ void NpzFile::spend(const ZipEntry& entry, std::uint64_t bytes) {
   if (!entry.is_deflated) return;
   if (bytes > left_) {
     throw FileError(
-        fmt::format("{}: \"{}\" would take more than the limit of {} bytes; raise max_bytes if that is right",
+        fmt::format("{}: \"{}\" would take more than the limit of {} bytes; read_npz takes a greater max_bytes",
                     file_.name(), entry.name, max_bytes_));
   }
   left_ -= bytes;

@@ -90,6 +90,11 @@ void SafetensorsFile::read_piece(const StoredTensor& stored, std::uint64_t begin
 }
 
 Tensor SafetensorsFile::read(const StoredTensor& stored, const Device& device) const {
+  if (!stored.is_readable && stored.sizes.size() > static_cast<std::size_t>(Shape::kMaxRank)) {
+    throw FileError(
+        fmt::format("{}: tensor \"{}\": {} dimensions; at most {} are read, so reshape it before it is saved", name(),
+                    stored.name, stored.sizes.size(), Shape::kMaxRank));
+  }
   if (!stored.is_readable) {
     throw FileError(
         fmt::format("{}: tensor \"{}\": element type \"{}\" of the data at offset {} cannot be read; convert it to "
@@ -117,20 +122,22 @@ Tensor SafetensorsFile::read(const StoredTensor& stored, const Device& device) c
   return device(tensor);
 }
 
+void throw_equal_names(const std::string& name) {
+  throw ArgumentError("two tensors are named " + in_quotes(name) + "; change the key, or the rename, that makes it so");
+}
+
 void check_tensor_names(const std::vector<NamedTensor>& tensors) {
   std::set<std::string> names;
   for (const auto& [name, tensor] : tensors) {
     if (name.empty() || name == "__metadata__" || name.find('\0') != std::string::npos) {
       throw ArgumentError("a tensor cannot be named " + in_quotes(name));
     }
-    if (!names.insert(name).second) {
-      throw ArgumentError("two tensors are named \"" + name + "\"; change a key of the map that holds one");
-    }
+    if (!names.insert(name).second) throw_equal_names(name);
   }
 }
 
 void write_safetensors(const std::string& path, const std::string& operation, std::vector<NamedTensor> tensors,
-                       const std::map<std::string, std::string>& metadata) {
+                       const std::map<std::string, std::string>& metadata, const std::string& like) {
   std::stable_sort(tensors.begin(), tensors.end(), [](const NamedTensor& a, const NamedTensor& b) {
     return a.tensor.dtype().size() > b.tensor.dtype().size();
   });
@@ -138,7 +145,7 @@ void write_safetensors(const std::string& path, const std::string& operation, st
   const std::string header = header_of(tensors, metadata);
   const std::uint64_t length = header.size();
   if (length > kMaxHeader) throw ArgumentError("the names of the tensors take more than 100 MB");
-  AtomicFile file(path, operation);
+  AtomicFile file(path, operation, AtomicFile::Link::followed, like);
   file.write(std::as_bytes(std::span(&length, 1)));
   file.write(std::as_bytes(std::span(header)));
   for (const NamedTensor& each : tensors) write_elements(file, each.tensor);

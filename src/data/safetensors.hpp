@@ -24,9 +24,10 @@ inline constexpr std::string_view kAliasPrefix = "sluice.alias.";
 /// A tensor in a file. `begin` and `end` count from the start of the data.
 struct StoredTensor {
   std::string name, type;   ///< type: "F32"
-  bool is_readable = true;  ///< false: the type is one of the format, but there is none for it here
+  bool is_readable = true;  ///< false: the format has such tensors, but there are none here: its type, or dimensions
   DType dtype;
-  Shape shape;
+  Shape shape;                      ///< of one that can be read
+  std::vector<std::int64_t> sizes;  ///< as the library has them, of any
   std::uint64_t begin = 0, end = 0;
 };
 
@@ -72,11 +73,14 @@ struct NamedTensor {
   Tensor tensor;
 };
 
+/// Throws ArgumentError of two tensors with that name.
+[[noreturn]] void throw_equal_names(const std::string& name);
 /// Throws ArgumentError for names that are equal, empty, or have a meaning of their own in a file.
 void check_tensor_names(const std::vector<NamedTensor>& tensors);
 /// Writes a file, atomically; tensors may be on any device. Those of wide elements come first, so that all are aligned.
-/// Throws ArgumentError for names that are equal, empty, or not UTF-8.
+/// The file has the permissions of `like`, if that is there. Throws ArgumentError for names that are equal, empty, or
+/// not UTF-8.
 void write_safetensors(const std::string& path, const std::string& operation, std::vector<NamedTensor> tensors,
-                       const std::map<std::string, std::string>& metadata);
+                       const std::map<std::string, std::string>& metadata, const std::string& like = {});
 
 }  // namespace sluice::detail

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "src/core/utf8.hpp"
 #include "src/data/safetensors.hpp"
 
 namespace sluice::detail {
@@ -29,6 +30,8 @@ struct ForeignType {
 };
 constexpr ForeignType kForeign[] = {{"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E8M0", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6},
                                     {"F4", 4},      {"U16", 16},    {"U32", 32},    {"U64", 64},    {"C64", 64}};
+
+constexpr std::size_t kMostSizes = 64;  // NumPy's limit; Shape has fewer
 
 /// What the header says of one tensor.
 struct Entry {
@@ -76,11 +79,6 @@ class HeaderEvents final : public nlohmann::json_sax<Json> {
   std::set<std::string, std::less<>> names_, keys_;  // of the top level, of the object at hand
 };
 
-/// A name in a message: at most 200 bytes of it.
-std::string in_quotes(const std::string& name) {
-  return "\"" + (name.size() > 200 ? name.substr(0, 200) + "..." : name) + "\"";
-}
-
 void HeaderEvents::unexpected(const std::string& what) const {
   switch (place_) {
     case Place::outside: fail("the header is " + what + "; expected an object");
@@ -96,7 +94,7 @@ bool HeaderEvents::number_unsigned(std::uint64_t value) {
   if (place_ != Place::shape && place_ != Place::offsets) unexpected(std::to_string(value));
   Entry& entry = entries.back();
   auto& list = place_ == Place::shape ? entry.shape : entry.offsets;
-  const std::size_t most = place_ == Place::shape ? Shape::kMaxRank : 2;
+  const std::size_t most = place_ == Place::shape ? kMostSizes : 2;
   if (list.size() == most) {
     fail(fmt::format("tensor {}: {} has more than {} numbers", in_quotes(entry.name),
                      place_ == Place::shape ? "shape" : "data_offsets", most));
@@ -228,11 +226,13 @@ StoredTensor checked(Entry& entry, std::uint64_t expected_begin, std::uint64_t d
   if (*bytes != end - begin) fail(fmt::format("{} takes {} bytes, data_offsets give {}", sizes, *bytes, end - begin));
   const std::vector<std::int64_t> reversed(entry.shape.rbegin(), entry.shape.rend());
   const std::optional<DType> dtype = dtype_named(entry.dtype);
+  const bool has_shape = reversed.size() <= static_cast<std::size_t>(Shape::kMaxRank);
   return {std::move(entry.name),
           std::move(entry.dtype),
-          dtype.has_value(),
+          dtype.has_value() && has_shape,
           dtype.value_or(f32),
-          Shape(reversed),
+          has_shape ? Shape(reversed) : Shape(),
+          reversed,
           begin,
           end};
 }

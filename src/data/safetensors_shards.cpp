@@ -9,6 +9,7 @@
 
 #include "sluice/error.hpp"
 #include "src/core/atomic_file.hpp"
+#include "src/core/utf8.hpp"
 #include "src/data/folder_lock.hpp"
 
 namespace sluice::detail {
@@ -143,6 +144,9 @@ void write_sharded_safetensors(const std::string& index, const std::string& oper
   check_tensor_names(file.tensors);
   const std::vector<Shard> shards = shards_of(file);
   check_sizes(file, shards);
+  if (!is_utf8_name(fs::path(index).filename().string())) {
+    throw ArgumentError("an index lists files by names that are UTF-8, and its own, with which they begin, is not");
+  }
   const FolderLock lock(fs::path(index).parent_path().string());
   const std::set<std::string> old = files_of_old(index);
   const ShardNames names(index, shards.size(), old);
@@ -152,7 +156,7 @@ void write_sharded_safetensors(const std::string& index, const std::string& oper
   for (std::size_t i = 0; i < shards.size(); ++i) {
     const std::string name = names.name(i);
     remove_link(names.path(name));
-    write_safetensors(names.path(name), operation, shards[i].tensors, shards[i].metadata);
+    write_safetensors(names.path(name), operation, shards[i].tensors, shards[i].metadata, index);
     unfinished.add(names.path(name));
     for (const NamedTensor& each : shards[i].tensors) weights.emplace(each.name, name);
     bytes += shards[i].bytes;

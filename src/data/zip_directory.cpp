@@ -120,7 +120,8 @@ std::vector<ZipEntry> read_zip_directory(const StoredFile& file) {
   std::vector<ZipEntry> entries;
   std::size_t at = 0;
   for (std::uint64_t i = 0; i < directory.entries; ++i) {
-    if (text.size() - at < kEntrySize || text.compare(at, 4, "PK\1\2") != 0) fail(file, "the directory is damaged");
+    if (text.size() - at < kEntrySize || text.compare(at, 4, "PK\1\2") != 0)
+      fail(file, "the directory is damaged, or something stands before the archive");
     const std::uint64_t flags = number(text, at + 8, 2), method = number(text, at + 10, 2);
     const std::uint64_t name = number(text, at + 28, 2), extra = number(text, at + 30, 2);
     const std::uint64_t rest = name + extra + number(text, at + 32, 2);
@@ -133,7 +134,8 @@ std::vector<ZipEntry> read_zip_directory(const StoredFile& file) {
                    number(text, at + 24, 4)};
     if ((flags & 1) != 0) fail(file, "\"" + entry.name + "\" is encrypted");
     if (method != 0 && method != 8) {
-      fail(file, fmt::format("\"{}\" is compressed by method {}; only deflate is read", entry.name, method));
+      fail(file, fmt::format("\"{}\" is compressed by method {}; only deflate, that of np.savez_compressed, is read",
+                             entry.name, method));
     }
     std::uint64_t offset = number(text, at + 42, 4);
     widen(file, std::string_view(text).substr(at + kEntrySize + name, extra), entry, offset);

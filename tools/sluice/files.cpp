@@ -1,6 +1,7 @@
 // `sluice inspect` and `sluice convert`; main.cpp describes the JSON.
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "sluice/checkpoint.hpp"
 #include "tools/sluice/commands.hpp"
@@ -42,8 +43,19 @@ Total total_of(const FileSummary& summary) {
   return total;
 }
 
+/// An object of texts; of equal names the first one counts. (An insertion by name would look through all.)
+template <class Texts>
+Json object_of(const Texts& texts) {
+  Json object = Json::object();
+  std::set<std::string_view> names;
+  for (const auto& [name, text] : texts) {
+    if (names.insert(name).second) object.get_ref<Json::object_t&>().emplace_back(name, text);
+  }
+  return object;
+}
+
 void print_json(const FileSummary& summary, const Total& total) {
-  Json tensors = Json::array(), values = Json::object(), metadata = Json::object();
+  Json tensors = Json::array();
   for (const TensorSummary& each : summary.tensors) {
     tensors.push_back({{"name", each.name},
                        {"type", each.type},
@@ -52,12 +64,10 @@ void print_json(const FileSummary& summary, const Total& total) {
                        {"nan", each.has_nan},
                        {"infinity", each.has_infinity}});
   }
-  for (const auto& [name, value] : summary.values) values[name] = value;
-  for (const auto& [name, value] : summary.metadata) metadata[name] = value;
   print(Json{{"format", summary.format},
              {"tensors", tensors},
-             {"values", values},
-             {"metadata", metadata},
+             {"values", object_of(summary.values)},
+             {"metadata", object_of(summary.metadata)},
              {"elements", total.elements},
              {"bytes", total.bytes},
              {"nan", total.has_nan},
@@ -87,14 +97,11 @@ int inspect_file(const InspectOptions& options) {
   return options.finite && (total.has_nan || total.has_infinity) ? kFinding : kFine;
 }
 
-/// As Julia reads it: a tree, under the name that Flux's users give it. What has one name has that instead.
-State for_julia(const State& state) {
-  const bool is_flat = state.is_record() && std::ranges::all_of(state.record(), [](const State::Member& member) {
-                         return member.second.is_tensor();
-                       });
-  State tree = is_flat ? tree_of(named_tensors(state)) : state;
-  const bool has_one_name = tree.is_record() && tree.size() == 1 && !tree.record().front().second.is_tensor();
-  return has_one_name && tree.record().front().first != "layers" ? tree.record().front().second : tree;
+/// With a tree in place of names with dots, as Julia reads it.
+State tree_for_julia(const State& state) {
+  const auto is_leaf = [](const State::Member& member) { return member.second.is_tensor(); };
+  const bool is_flat = state.is_record() && std::ranges::all_of(state.record(), is_leaf);
+  return is_flat ? tree_of(named_tensors(state)) : state;
 }
 
 /// Its tensors alone, under their paths.
@@ -119,24 +126,24 @@ int convert_file(const ConvertOptions& options) {
   if (options.shard_bytes > 0) saving.shard_bytes = options.shard_bytes;
   const bool is_safetensors = is_written_as(options, "safetensors", ".safetensors") ||
                               is_written_as(options, "safetensors", ".safetensors.index.json");
-  Json left_out = Json::object();
+  std::vector<std::pair<std::string, std::string>> left_out;
   for (const auto& [key, value] : summary.metadata) {
     if (key.starts_with("sluice.")) continue;  // how the library stores things there
     if (is_safetensors) saving.metadata.emplace(key, value);
-    else left_out["metadata." + key] = value;
+    else left_out.emplace_back("metadata." + key, value);
   }
   if (is_written_as(options, "bson", ".bson")) {
-    state = for_julia(state);
+    state = tree_for_julia(state);
   } else {
-    for (const auto& [name, value] : summary.values) left_out[name] = value;
+    left_out.insert(left_out.end(), summary.values.begin(), summary.values.end());
     if (!summary.values.empty()) state = tensors_only(state, options);
   }
   write_state(options.to, state, saving);
-  for (const auto& [name, value] : left_out.items()) {
+  for (const auto& [name, value] : left_out) {
     std::fprintf(stderr, "sluice: left out, for it is no tensor: %s = %s\n", escaped(name).c_str(),
-                 escaped(value.get<std::string>()).c_str());
+                 escaped(value).c_str());
   }
-  if (options.json) print(Json{{"tensors", named_tensors(state).size()}, {"left_out", left_out}});
+  if (options.json) print(Json{{"tensors", named_tensors(state).size()}, {"left_out", object_of(left_out)}});
   return kFine;
 }
 

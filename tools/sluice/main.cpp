@@ -140,7 +140,8 @@ void describe_files(CLI::App& app, InspectOptions& look, ConvertOptions& change)
   convert
       ->add_option("--shard-bytes", change.shard_bytes,
                    "Bytes of tensors in each file of a .safetensors.index.json (5000000000)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Validator([](const std::string& text) { return text == "0" ? "a number from 1 on is needed" : ""; },
+                             "", "from 1 on"));
   convert->add_flag("--json", change.json, "Print JSON");
   convert->footer(kConvertFooter);
 }
