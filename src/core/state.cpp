@@ -135,11 +135,11 @@ State grown(const Branch& branch) {
 
 }  // namespace
 
-bool State::boolean() const { return get_as<bool>(value_, *this, "a bool"); }
 void State::refuse_unsigned(std::uint64_t value) {
   throw ArgumentError("State: " + std::to_string(value) + " is more than an integer of 64 bits with a sign holds");
 }
 
+bool State::boolean() const { return get_as<bool>(value_, *this, "a bool"); }
 std::int64_t State::integer() const { return get_as<std::int64_t>(value_, *this, "an integer"); }
 double State::real() const { return get_as<double>(value_, *this, "a real number"); }
 const std::string& State::text() const { return get_as<std::string>(value_, *this, "text"); }
