@@ -136,7 +136,10 @@ TEST_F(Command, ConvertSplitsAndKeepsMetadata) {
   EXPECT_EQ(run({"convert", "parts.safetensors.index.json", "whole.safetensors"}).code, 0);
   EXPECT_EQ(content_of("whole.safetensors"), content_of("x.safetensors"));
   EXPECT_TRUE(contains(run({"convert", "x.safetensors", "x.npz"}).err, "metadata.format = pt"));
-  EXPECT_EQ(run({"convert", "x.safetensors", "y.safetensors.index.json", "--shard-bytes", "0"}).code, 2);
+  for (const char* const wrong : {"0", "-5", "1e9", "many", "99999999999999999999999"}) {
+    EXPECT_EQ(run({"convert", "x.safetensors", "y.safetensors.index.json", "--shard-bytes", wrong}).code, 2) << wrong;
+  }
+  EXPECT_FALSE(std::filesystem::exists("y.safetensors.index.json"));
 }
 
 TEST_F(Command, MessagesNameTheCommand) {

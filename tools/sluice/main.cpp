@@ -124,6 +124,14 @@ void describe_conformance(CLI::App& app, ConformanceOptions& options) {
   conformance->footer(kConformanceFooter);
 }
 
+/// What is wrong with the text of a number; nothing if it is one from 1 on.
+std::string whole_number(const std::string& text) {
+  constexpr std::size_t kMostDigits = 18;  // of what fits 64 bits in any case
+  const bool has_digits = text.size() <= kMostDigits && text.find_first_not_of("0123456789") == std::string::npos;
+  return has_digits && text.find_first_not_of('0') != std::string::npos ? ""
+                                                                        : "\"" + text + "\" is no number from 1 on";
+}
+
 void describe_files(CLI::App& app, InspectOptions& look, ConvertOptions& change) {
   CLI::App* const inspect = app.add_subcommand("inspect", "List what a checkpoint holds");
   inspect->add_option("FILE", look.path, "The checkpoint")->required();
@@ -140,8 +148,7 @@ void describe_files(CLI::App& app, InspectOptions& look, ConvertOptions& change)
   convert
       ->add_option("--shard-bytes", change.shard_bytes,
                    "Bytes of tensors in each file of a .safetensors.index.json (5000000000)")
-      ->check(CLI::Validator([](const std::string& text) { return text == "0" ? "a number from 1 on is needed" : ""; },
-                             "", "from 1 on"));
+      ->check(CLI::Validator(whole_number, "", "from 1 on"));
   convert->add_flag("--json", change.json, "Print JSON");
   convert->footer(kConvertFooter);
 }
