@@ -87,17 +87,17 @@ TEST(Shards, SavingAgainLeavesOnlyTheNew) {
                                                           "net-00002-of-00002.safetensors", "net-mine.safetensors"}));
   const Model third;
   save(folder / kIndex, third, {.shard_bytes = 100});
-  EXPECT_EQ(names_in(folder / ""), (std::set<std::string>{kIndex, "net-2-00001-of-00002.safetensors",
-                                                          "net-2-00002-of-00002.safetensors", "net-mine.safetensors"}))
+  EXPECT_EQ(names_in(folder / ""), (std::set<std::string>{kIndex, "net-00001-of-00002.2.safetensors",
+                                                          "net-00002-of-00002.2.safetensors", "net-mine.safetensors"}))
       << "never written over files that the index names";
   Model loaded;
   load(folder / kIndex, loaded);
   EXPECT_TRUE(equal(loaded.c, third.c));
-  folder.write("net-00001-of-00002.safetensors", "left by a save that was killed");
+  folder.write("net-00001-of-00002.safetensors", "not ours either");
   save(folder / kIndex, second, {.shard_bytes = 100});
   load(folder / kIndex, loaded);
   EXPECT_TRUE(equal(loaded.c, second.c));
-  EXPECT_EQ(folder.files(), 4U);
+  EXPECT_EQ(folder.files(), 5U);
 }
 
 TEST(Shards, WhatAnOldIndexNamesOtherwiseStays) {
@@ -172,6 +172,58 @@ TEST(Shards, NewFilesHaveThePermissionsOfTheIndex) {
   for (const auto& entry : fs::directory_iterator(folder / "")) {
     EXPECT_EQ(entry.status().permissions(), fs::perms::owner_read | fs::perms::owner_write) << entry.path();
   }
+}
+
+/// The number that is in all tensors of a checkpoint.
+float number_at(const std::string& index) {
+  std::set<float> seen;
+  for (const auto& [name, tensor] : read_tensors(index)) seen.insert(tensor.to_vector<float>()[0]);
+  EXPECT_EQ(seen.size(), 1U) << index;
+  return *seen.begin();
+}
+
+TEST(Shards, NoIndexTouchesTheFilesOfAnother) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  std::map<std::string, float> expected;
+  const auto save_as = [&](const std::string& name, float number) {
+    const std::map<std::string, Tensor> model{{"a", full({8}, number)}, {"b", full({8}, number)}};
+    save(folder / name, model, {.shard_bytes = 32});
+    expected[name] = number;
+    for (const auto& [each, value] : expected) EXPECT_EQ(number_at(folder / each), value) << each << " after " << name;
+  };
+  const std::string kEnds = ".safetensors.index.json";
+  for (int round = 0; round < 3; ++round) {
+    for (const char* const stem : {"net-2", "net", "net.2", "net-00001-of-00002", "net-2-00001-of-00002"}) {
+      save_as(stem + kEnds, static_cast<float>(10 * round + static_cast<int>(expected.size())));
+    }
+    save_as("net.SAFETENSORS.INDEX.JSON", static_cast<float>(-round));
+  }
+  fs::copy(folder / ("net" + kEnds), folder / ("copied" + kEnds));
+  expected["copied" + kEnds] = expected["net" + kEnds];
+  save_as("net" + kEnds, 100);
+  fs::rename(folder / ("net" + kEnds), folder / ("moved" + kEnds));
+  expected["moved" + kEnds] = 100;
+  for (const float number : {101.0F, 102.0F, 103.0F}) save_as("net" + kEnds, number);
+  EXPECT_EQ(folder.files(), 3 * expected.size()) << "an index and two files each";
+}
+
+TEST(Shards, AFileThatNobodyListsStaysUnlessASaveHasLeftIt) {
+  const TemporaryFolder folder;
+  const std::map<std::string, Tensor> own{{"x", ones({3})}}, model{{"a", ones({8})}};
+  save(folder / "net-00001-of-00001.safetensors", own);
+  const std::string before = content_of(folder / "net-00001-of-00001.safetensors");
+  save(folder / kIndex, model);
+  EXPECT_EQ(content_of(folder / "net-00001-of-00001.safetensors"), before);
+  EXPECT_EQ(names_in(folder / ""),
+            (std::set<std::string>{kIndex, "net-00001-of-00001.safetensors", "net-00001-of-00001.2.safetensors"}));
+  // What a save has written, and no index lists, goes with the next save, whatever its number of files.
+  save(folder / kIndex, Model(), {.shard_bytes = 32});
+  const std::string index = content_of(folder / kIndex);
+  std::filesystem::remove(folder / kIndex);
+  save(folder / kIndex, model);
+  EXPECT_EQ(folder.files(), 3U);
+  EXPECT_EQ(content_of(folder / "net-00001-of-00001.safetensors"), before);
 }
 
 TEST(Shards, AModelWithoutTensors) {

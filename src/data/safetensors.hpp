@@ -20,6 +20,7 @@ namespace sluice::detail {
 inline constexpr std::string_view kOrderKey = "sluice.order";
 inline constexpr std::string_view kOrder = "column-major";
 inline constexpr std::string_view kAliasPrefix = "sluice.alias.";
+inline constexpr std::string_view kShardKey = "sluice.index";  // the index that a file was written for
 
 /// A tensor in a file. `begin` and `end` count from the start of the data.
 struct StoredTensor {

@@ -42,53 +42,102 @@ std::vector<Shard> shards_of(const TensorFile& file) {
   return shards;
 }
 
-/// The names of the files of one checkpoint: none that the old index lists, so that its files stay as they are. What a
-/// save that was killed has left is written over.
+/// The files that an index lists; none if it cannot be read.
+std::set<std::string> files_of(const std::string& index) {
+  std::set<std::string> files;
+  try {
+    for (const auto& [name, file] : read_safetensors_index(StoredFile(index, "save"))) files.insert(file);
+  } catch (const FileError&) {
+    files.clear();
+  }
+  return files;
+}
+
+/// The folder of an index, whose files may be those of others as well.
+class Folder {
+ public:
+  explicit Folder(const std::string& index) : path_(fs::path(index).parent_path()) {
+    const std::string own = fs::path(index).filename().string();
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(path_.empty() ? "." : path_, error)) {
+      names_.push_back(entry.path().filename().string());
+      if (!has_ending(names_.back(), kIndexEnding)) continue;
+      std::set<std::string> files = files_of(entry.path().string());
+      if (names_.back() == own) old_ = std::move(files);
+      else of_others_.merge(files);
+    }
+  }
+
+  std::string path(const std::string& name) const { return (path_ / name).string(); }
+  const std::vector<std::string>& names() const { return names_; }
+  /// Whether the index of that name lists the file, or another one does.
+  bool is_old(const std::string& name) const { return old_.contains(name); }
+  bool is_of_others(const std::string& name) const { return of_others_.contains(name); }
+
+ private:
+  fs::path path_;
+  std::vector<std::string> names_;
+  std::set<std::string> old_, of_others_;
+};
+
+/// The names of the files of one checkpoint: "stem-00001-of-00002.safetensors", and with ".2" before the ending where
+/// there are such files already, so that the stem can be told from the name and no two indices have the same names.
 class ShardNames {
  public:
-  ShardNames(const std::string& index, std::size_t count, const std::set<std::string>& old) : count_(count) {
-    const fs::path path(index);
-    folder_ = path.parent_path();
-    stem_ = path.filename().string();
-    stem_.resize(stem_.size() - kIndexEnding.size());
-    while (is_listed(old)) ++series_;
+  ShardNames(const std::string& index, std::size_t count, const Folder& folder)
+      : own_(fs::path(index).filename().string()),
+        stem_(own_.substr(0, own_.size() - kIndexEnding.size())),
+        count_(count),
+        folder_(folder) {
+    while (is_taken()) ++series_;
   }
 
   std::string name(std::size_t shard) const {
-    const std::string series = series_ == 1 ? "" : fmt::format("{}-", series_);
-    return fmt::format("{}-{}{:05}-of-{:05}{}", stem_, series, shard + 1, count_, kEnding);
+    const std::string series = series_ == 1 ? "" : fmt::format(".{}", series_);
+    return fmt::format("{}-{:05}-of-{:05}{}{}", stem_, shard + 1, count_, series, kEnding);
   }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
-  /// Whether a file was written by a save to the same index: "stem-00001-of-00002.safetensors" or one of a later
-  /// series.
-  bool is_ours(std::string_view name) const {
-    if (!name.starts_with(stem_ + "-") || !name.ends_with(kEnding)) return false;
-    name = name.substr(stem_.size() + 1, name.size() - stem_.size() - 1 - kEnding.size());
-    const std::size_t of = name.find("-of-");
-    if (of == std::string_view::npos) return false;
-    std::string_view number = name.substr(0, of);
-    if (const std::size_t dash = number.find('-'); dash != std::string_view::npos) {
-      if (!is_number(number.substr(0, dash))) return false;
-      number.remove_prefix(dash + 1);
-    }
-    return is_number(number) && is_number(name.substr(of + 4));
+  /// Once a new index is in place: whether a file is of the old one, or was left by a save that was killed.
+  bool is_left(const std::string& name) const {
+    return has_form(name) && !folder_.is_of_others(name) && (folder_.is_old(name) || is_marked(name));
   }
 
  private:
   static bool is_number(std::string_view text) {
     return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
   }
-  bool is_listed(const std::set<std::string>& old) const {
+  bool has_form(std::string_view name) const {
+    if (!name.starts_with(stem_ + "-") || !name.ends_with(kEnding)) return false;
+    name = name.substr(stem_.size() + 1, name.size() - stem_.size() - 1 - kEnding.size());
+    const std::size_t of = name.find("-of-");
+    if (of == std::string_view::npos || !is_number(name.substr(0, of))) return false;
+    const std::string_view rest = name.substr(of + 4), count = rest.substr(0, rest.find('.'));
+    return is_number(count) && (count.size() == rest.size() || is_number(rest.substr(count.size() + 1)));
+  }
+  /// Whether a save to this index has written it.
+  bool is_marked(const std::string& name) const {
+    try {
+      const SafetensorsFile file(folder_.path(name), "save");
+      const auto mark = file.header().metadata.find(std::string(kShardKey));
+      return mark != file.header().metadata.end() && mark->second == own_;
+    } catch (const FileError&) {
+      return false;
+    }
+  }
+  /// What an index lists stays as it is, and so does what nobody here has written.
+  bool is_taken() const {
+    std::error_code error;
     for (std::size_t shard = 0; shard < count_; ++shard) {
-      if (old.contains(name(shard))) return true;
+      const std::string each = name(shard);
+      if (folder_.is_old(each) || folder_.is_of_others(each)) return true;
+      if (fs::exists(fs::symlink_status(folder_.path(each), error)) && !is_marked(each)) return true;
     }
     return false;
   }
 
-  fs::path folder_;
-  std::string stem_;
+  std::string own_, stem_;
   std::size_t count_;
+  const Folder& folder_;
   int series_ = 1;
 };
 
@@ -110,23 +159,6 @@ class Unfinished {
   std::vector<std::string> paths_;
 };
 
-/// The files of the index that is about to be replaced; none if it cannot be read.
-std::set<std::string> files_of_old(const std::string& index) {
-  std::set<std::string> files;
-  try {
-    for (const auto& [name, file] : read_safetensors_index(StoredFile(index, "save"))) files.insert(file);
-  } catch (const FileError&) {
-    files.clear();
-  }
-  return files;
-}
-
-/// A file beside the index is written, not one elsewhere.
-void remove_link(const std::string& path) {
-  std::error_code error;
-  if (fs::is_symlink(path, error)) fs::remove(path, error);
-}
-
 void check_sizes(const TensorFile& file, const std::vector<Shard>& shards) {
   if (shards.size() > kMostShards) {
     throw ArgumentError(fmt::format("shard_bytes of {} makes {} files, and at most {} are read; give more",
@@ -142,22 +174,22 @@ void check_sizes(const TensorFile& file, const std::vector<Shard>& shards) {
 
 void write_sharded_safetensors(const std::string& index, const std::string& operation, const TensorFile& file) {
   check_tensor_names(file.tensors);
-  const std::vector<Shard> shards = shards_of(file);
+  std::vector<Shard> shards = shards_of(file);
   check_sizes(file, shards);
   if (!is_utf8_name(fs::path(index).filename().string())) {
     throw ArgumentError("an index lists files by names that are UTF-8, and its own, with which they begin, is not");
   }
+  for (Shard& shard : shards) shard.metadata.emplace(kShardKey, fs::path(index).filename().string());
   const FolderLock lock(fs::path(index).parent_path().string());
-  const std::set<std::string> old = files_of_old(index);
-  const ShardNames names(index, shards.size(), old);
+  const Folder folder(index);
+  const ShardNames names(index, shards.size(), folder);
   Unfinished unfinished;
   std::map<std::string, std::string> weights;
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    const std::string name = names.name(i);
-    remove_link(names.path(name));
-    write_safetensors(names.path(name), operation, shards[i].tensors, shards[i].metadata, index);
-    unfinished.add(names.path(name));
+    const std::string name = names.name(i), path = folder.path(name);
+    write_safetensors(path, operation, shards[i].tensors, shards[i].metadata, index);
+    unfinished.add(path);
     for (const NamedTensor& each : shards[i].tensors) weights.emplace(each.name, name);
     bytes += shards[i].bytes;
   }
@@ -167,9 +199,11 @@ void write_sharded_safetensors(const std::string& index, const std::string& oper
   out.write(std::as_bytes(std::span(text)));
   out.commit();
   unfinished.keep();
+  std::set<std::string> used;
+  for (const auto& [tensor, name] : weights) used.insert(name);
   std::error_code error;
-  for (const std::string& name : old) {
-    if (names.is_ours(name)) fs::remove(names.path(name), error);
+  for (const std::string& name : folder.names()) {
+    if (!used.contains(name) && names.is_left(name)) fs::remove(folder.path(name), error);
   }
 }
 
