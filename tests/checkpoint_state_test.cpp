@@ -113,6 +113,17 @@ TEST(LoadState, WhatIsNoTensorIsCalledWhatItIs) {
   expect_contains(message_for("heavy"), {"\"weight\" is f32 (3, 2) in the model, text"});
   expect_contains(message_for(true), {"\"weight\"", "true"});
   expect_contains(message_for(7), {"\"weight\"", "7"});
+  Dense without(2, 3, {.bias = false});
+  for (const State& bias : {State("x"), State(true), State(0)}) {
+    const State tree = State::Record{{"weight", zeros({3, 2})}, {"bias", bias}};
+    EXPECT_THROW(load_state(without, tree), ArgumentError) << bias.describe();
+    EXPECT_EQ(load_state(without, tree, {.strict = false}).unexpected, std::vector<std::string>{"bias"});
+  }
+  // What is not strict passes over what does not mean the same.
+  model.bias = ones({3});
+  EXPECT_EQ(load_state(model, State::Record{{"weight", zeros({3, 2})}, {"bias", false}}, {.strict = false}).missing,
+            std::vector<std::string>{"bias"});
+  EXPECT_EQ(load_state(without, state(model), {.strict = false}).unexpected, std::vector<std::string>{"bias"});
 }
 
 TEST(State, NumbersWithoutASignThatAreTooLargeAreRefused) {

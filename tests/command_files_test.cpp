@@ -104,6 +104,18 @@ TEST_F(Command, ConvertMakesATreeForJuliaAndKeepsNames) {
   EXPECT_TRUE(equal(loaded.get<1>().weight, model.get<1>().weight));
 }
 
+TEST_F(Command, ConvertKeepsNamesThatMakeNoTree) {
+  for (const std::vector<std::string>& names : std::vector<std::vector<std::string>>{
+           {"0", "1"}, {"0.weight", "1.weight"}, {"weight", "weight.scale"}, {".a", "a"}, {"a.", "b..c"}}) {
+    std::map<std::string, Tensor> model;
+    for (const std::string& name : names) model.emplace(name, rand({2}));
+    save("x.safetensors", model);
+    ASSERT_EQ(run({"convert", "x.safetensors", "x.bson"}).code, 0) << names[0];
+    ASSERT_EQ(run({"convert", "x.bson", "y.safetensors"}).code, 0) << names[0];
+    EXPECT_EQ(content_of("x.safetensors"), content_of("y.safetensors")) << names[0];
+  }
+}
+
 TEST_F(Command, ConvertRefusesWhatWouldLeaveNothing) {
   write_state("x.bson", State::Record{{"model_state", State::Record{{"epoch", 5}}}});
   const Ended ended = run({"convert", "x.bson", "x.npz"});

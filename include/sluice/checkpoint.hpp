@@ -126,9 +126,9 @@ LoadReport from_torch(const std::string& path, M& model, const LoadOptions& opti
 /// What a checkpoint of any format holds (docs/checkpoints.md lists them); of a .safetensors file in several parts,
 /// give the .safetensors.index.json. `format` in place of the ending. Throws FileError.
 SLUICE_API State read_state(const std::string& path, const std::string& format = {});
-/// Writes a tree; formats that know tensors only refuse one that holds anything else. Options and errors are those of
-/// `save`; renames are of paths in the tree. A .bson file has the members of a record under their own names; `save`
-/// puts a model under "model_state".
+/// Writes a tree; formats that know tensors only leave out nothing and empty lists, and refuse all else. Options and
+/// errors are those of `save`; renames are of paths in the tree. A .bson file has the members of a record under their
+/// own names; `save` puts a model under "model_state".
 SLUICE_API void write_state(const std::string& path, const State& state, const SaveOptions& options = {});
 
 /// The tensors of any safetensors file, in the order of their bytes, on the CPU.

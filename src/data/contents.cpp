@@ -80,7 +80,7 @@ Contents Contents::of_files(const std::vector<std::shared_ptr<SafetensorsFile>>&
 }
 
 Contents Contents::of_npz(const std::string& path, const std::string& operation) {
-  Contents contents(operation + ": " + path, "the file", true);
+  Contents contents(operation + ": " + path, "the file", false);
   const auto file = std::make_shared<NpzFile>(path, operation);
   for (const NpzFile::Array& array : file->arrays()) {
     const NpyHeader& header = array.header;

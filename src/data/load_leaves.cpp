@@ -84,6 +84,9 @@ class Match {
     const bool is_same = leaf.value ? is_zero(leaf.value)
                                     : item.is_false || (!item.is_number && is_zero(contents_.read(item, Device())));
     if (is_same) return;
+    if (leaf.value) report_.missing.push_back(leaf.name);
+    else report_.unexpected.push_back(name);
+    if (!options_.strict) return;
     faults_.push_back(leaf.value ? fmt::format("\"{}\" is {} with values other than zero in the model, false in {}",
                                                leaf.name, described(leaf.value), contents_.noun())
                                  : fmt::format("\"{}\" is empty in the model, {} with values other than zero in {}",
@@ -93,11 +96,12 @@ class Match {
   /// Something that no tensor can be made of. Nothing may stand for zeros, as it does where a bias is left out.
   void match_other(const ModelLeaf& leaf, const std::string& name, const StoredItem& item) {
     used_.insert(name);
-    if (!leaf.value || (item.other == "nothing" && is_zero(leaf.value))) return;
-    report_.missing.push_back(leaf.name);
+    if (item.other == "nothing" && (!leaf.value || is_zero(leaf.value))) return;
+    if (leaf.value) report_.missing.push_back(leaf.name);
+    else report_.unexpected.push_back(name);
     if (!options_.strict || leaf.is_random()) return;
-    faults_.push_back(fmt::format("\"{}\" is {} in the model, {} in {}", leaf.name, described(leaf.value), item.other,
-                                  contents_.noun()));
+    faults_.push_back(fmt::format("\"{}\" is {} in the model, {} in {}", leaf.name,
+                                  leaf.value ? described(leaf.value) : "empty", item.other, contents_.noun()));
   }
 
   void missing(std::size_t i) {

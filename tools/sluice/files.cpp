@@ -97,11 +97,31 @@ int inspect_file(const InspectOptions& options) {
   return options.finite && (total.has_nan || total.has_infinity) ? kFinding : kFine;
 }
 
-/// With a tree in place of names with dots, as Julia reads it.
+/// A list as a record.
+State numbered(const State::List& list) {
+  State::Record record;
+  for (std::size_t i = 0; i < list.size(); ++i) record.emplace_back(std::to_string(i), list[i]);
+  return State(std::move(record));
+}
+
+std::set<std::string> names_in(const State& state) {
+  std::set<std::string> names;
+  for (const auto& each : named_tensors(state)) names.insert(each.first);
+  return names;
+}
+
+/// With a tree in place of names with dots, as Julia reads it, where that keeps them.
 State tree_for_julia(const State& state) {
   const auto is_leaf = [](const State::Member& member) { return member.second.is_tensor(); };
   const bool is_flat = state.is_record() && std::ranges::all_of(state.record(), is_leaf);
-  return is_flat ? tree_of(named_tensors(state)) : state;
+  if (!is_flat) return state;
+  try {
+    State tree = tree_of(named_tensors(state));
+    if (tree.is_list()) tree = numbered(tree.list());
+    return names_in(tree) == names_in(state) ? tree : state;
+  } catch (const ArgumentError&) {
+    return state;  // "weight" beside "weight.scale"
+  }
 }
 
 /// Its tensors alone, under their paths.
@@ -132,12 +152,13 @@ int convert_file(const ConvertOptions& options) {
     if (is_safetensors) saving.metadata.emplace(key, value);
     else left_out.emplace_back("metadata." + key, value);
   }
-  if (is_written_as(options, "bson", ".bson")) {
-    state = tree_for_julia(state);
-  } else {
+  const bool keeps_values = is_written_as(options, "bson", ".bson");
+  // Those of an .npz file are other files, which are not in the tree.
+  if (!keeps_values || summary.format == "npz") {
     left_out.insert(left_out.end(), summary.values.begin(), summary.values.end());
-    if (!summary.values.empty()) state = tensors_only(state, options);
   }
+  if (keeps_values) state = tree_for_julia(state);
+  else if (!summary.values.empty()) state = tensors_only(state, options);
   write_state(options.to, state, saving);
   for (const auto& [name, value] : left_out) {
     std::fprintf(stderr, "sluice: left out, for it is no tensor: %s = %s\n", escaped(name).c_str(),

@@ -88,7 +88,7 @@ constexpr const char* kConvertFooter =
     "The tensors of FROM under the same names in TO; what is no tensor is named on standard error and left out where "
     "TO\n"
     "keeps tensors only. Metadata go with them from safetensors to safetensors. TO appears whole or not at all.\n"
-    "Exit codes: 0; 1 if a file cannot be read or written; 2 if a format is not known.\n"
+    "Exit codes: 0; 1 if a file cannot be read or written; 2 if TO cannot hold that, or a format is not known.\n"
     "JSON: {\"tensors\": how many were written, \"left_out\": {path: text}}.\n"
     "Examples:\n"
     "  sluice convert model.npz model.safetensors\n"
