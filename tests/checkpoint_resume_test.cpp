@@ -1,6 +1,8 @@
 // A run that is saved and goes on in another process takes the same steps, bit for bit.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include <cstring>
 
 #include "messages.hpp"
@@ -141,6 +143,24 @@ TEST(Resume, ANegativeNumberOfStepsChangesNothing) {
                          {folder / "y.safetensors", "the state of \"\"", "-3"});
   EXPECT_EQ(state.leaves()[0].step_count(), 0);
   EXPECT_TRUE(equal(state.leaves()[0].tensors[0], zeros({2})));
+}
+
+TEST(Resume, FrozenIsYesOrNo) {
+  const TemporaryFolder folder;
+  Tensor x = ones({2});
+  OptimiserState state = setup(Adam{}, x);
+  freeze(state);
+  save(folder / "x.safetensors", state);
+  for (const double frozen : {7.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    State::Record changed;
+    for (auto& [name, tensor] : read_tensors(folder / "x.safetensors")) {
+      changed.emplace_back(name, name.ends_with("frozen") ? scalar(frozen) : tensor);
+    }
+    write_state(folder / "y.safetensors", State(changed));
+    tests::expect_contains(tests::message_of<FileError>([&] { load(folder / "y.safetensors", state); }),
+                           {"frozen is "});
+    EXPECT_TRUE(state.leaves()[0].frozen);
+  }
 }
 
 TEST(Resume, AnotherRuleDoesNotFit) {

@@ -126,6 +126,24 @@ TEST(LoadState, WhatIsNoTensorIsCalledWhatItIs) {
   EXPECT_EQ(load_state(without, state(model), {.strict = false}).unexpected, std::vector<std::string>{"bias"});
 }
 
+TEST(LoadOptions, RulesOfFluxAreNotThoseOfFiles) {
+  const TemporaryFolder folder;
+  Dense with(2, 3), without(2, 3, {.bias = false});
+  for (const char* const name : {"x.npz", "x.safetensors"}) {
+    save(folder / name, with);
+    expect_contains(message_of<FileError>([&] { load(folder / name, without); }), {"unexpected \"bias\""});
+    EXPECT_EQ(load(folder / name, without, {.strict = false}).unexpected, std::vector<std::string>{"bias"}) << name;
+  }
+}
+
+TEST(WriteState, ATensorThatHoldsNothingIsNothing) {
+  const TemporaryFolder folder;
+  write_state(folder / "x.bson", State::Record{{"none", Tensor()}, {"w", ones({2})}});
+  const State back = read_state(folder / "x.bson");
+  EXPECT_TRUE(back.at("none").is_nothing());
+  EXPECT_TRUE(equal(back.at("w").tensor(), ones({2})));
+}
+
 TEST(State, NumbersWithoutASignThatAreTooLargeAreRefused) {
   EXPECT_EQ(State(std::uint64_t{1} << 62).integer(), std::int64_t{1} << 62);
   EXPECT_THROW(State(~std::uint64_t{0}), ArgumentError);

@@ -4,7 +4,9 @@
 #include <limits>
 
 #include "command.hpp"
+#include "npz_files.hpp"
 #include "sluice/sluice.hpp"
+#include "src/data/zip.hpp"
 
 namespace sluice::tests {
 namespace {
@@ -113,6 +115,20 @@ TEST_F(Command, ConvertKeepsNamesThatMakeNoTree) {
     ASSERT_EQ(run({"convert", "x.safetensors", "x.bson"}).code, 0) << names[0];
     ASSERT_EQ(run({"convert", "x.bson", "y.safetensors"}).code, 0) << names[0];
     EXPECT_EQ(content_of("x.safetensors"), content_of("y.safetensors")) << names[0];
+  }
+}
+
+TEST_F(Command, ConvertTellsWhichFilesOfAnArchiveStayBehind) {
+  detail::ZipWriter archive("x.npz", "save");
+  const std::string array = npy(dictionary("<f4", "True", "(1,)"), bytes_of<float>({1})), notes = "hello";
+  const std::span<const std::byte> content[] = {std::as_bytes(std::span(array)), std::as_bytes(std::span(notes))};
+  archive.add("w.npy", std::span(content).first(1));
+  archive.add("notes.txt", std::span(content).last(1));
+  archive.commit();
+  for (const char* const to : {"y.bson", "y.safetensors"}) {
+    const Ended ended = run({"convert", "x.npz", to});
+    EXPECT_EQ(ended.code, 0);
+    EXPECT_TRUE(contains(ended.err, "notes.txt = a file of 5 bytes")) << ended.err;
   }
 }
 

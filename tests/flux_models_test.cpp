@@ -37,6 +37,7 @@ void expect_network(const std::string& file, const std::string& prefix, Model mo
   const std::optional<std::string> path = tests::test_data("checkpoints/" + file);
   if (!path) GTEST_SKIP() << "SLUICE_TEST_DATA is not set";
   load(*path, model, {.prefix = prefix});
+  EXPECT_EQ(load(*path, model).loaded.size(), load(*path, model, {.prefix = prefix}).loaded.size());
   const std::vector<double> expected = network_of(read_state(*path).at(prefix + ".layers"), x);
   const Tensor y = cast(model(from(std::vector<float>(x.begin(), x.end()))), f64);
   const std::vector<double> got = y.to_vector<double>();
@@ -196,6 +197,22 @@ TEST(FluxModels, TheNameOfTheWholeIsNotNeeded) {
   save(folder / "named.bson", named);
   load(folder / "named.bson", loaded);
   EXPECT_TRUE(equal(loaded.at("model_state"), x));
+
+  // A file that fits as it is stays as it is, although it would fit below its only name as well.
+  struct Inner {
+    Tensor weight = ones({2});
+    Dense h{2, 2, {.bias = false}};
+    SLUICE_FIELDS(weight, h)
+  };
+  struct Outer {
+    Inner h;
+    SLUICE_FIELDS(h)
+  } outer, again;
+  outer.h.weight = rand({2});
+  write_state(folder / "outer.bson", state(outer));
+  load(folder / "outer.bson", again);
+  EXPECT_TRUE(equal(again.h.weight, outer.h.weight));
+  EXPECT_TRUE(equal(again.h.h.weight, outer.h.h.weight));
 }
 
 TEST(FluxModels, WhatIsWrittenForFluxLoadsHereAgain) {

@@ -56,16 +56,19 @@ std::set<std::string> files_of(const std::string& index) {
 /// The folder of an index, whose files may be those of others as well.
 class Folder {
  public:
-  explicit Folder(const std::string& index) : path_(fs::path(index).parent_path()) {
-    const std::string own = fs::path(index).filename().string();
+  /// Throws FileError if it cannot be listed: whose the files are would not be known.
+  Folder(const std::string& index, const std::string& operation)
+      : path_(fs::path(index).parent_path()), old_(files_of(index)) {
+    const std::string own = fs::path(index).filename().string(), path = path_.empty() ? "." : path_.string();
     std::error_code error;
-    for (const auto& entry : fs::directory_iterator(path_.empty() ? "." : path_, error)) {
-      names_.push_back(entry.path().filename().string());
-      if (!has_ending(names_.back(), kIndexEnding)) continue;
-      std::set<std::string> files = files_of(entry.path().string());
-      if (names_.back() == own) old_ = std::move(files);
-      else of_others_.merge(files);
+    for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+      names_.push_back(entry->path().filename().string());
+      if (has_ending(names_.back(), kIndexEnding) && names_.back() != own) {
+        of_others_.merge(files_of(entry->path().string()));
+      }
     }
+    if (error)
+      throw FileError(fmt::format("{}: {}: the folder cannot be listed: {}", operation, index, error.message()));
   }
 
   std::string path(const std::string& name) const { return (path_ / name).string(); }
@@ -181,7 +184,7 @@ void write_sharded_safetensors(const std::string& index, const std::string& oper
   }
   for (Shard& shard : shards) shard.metadata.emplace(kShardKey, fs::path(index).filename().string());
   const FolderLock lock(fs::path(index).parent_path().string());
-  const Folder folder(index);
+  const Folder folder(index, operation);
   const ShardNames names(index, shards.size(), folder);
   Unfinished unfinished;
   std::map<std::string, std::string> weights;
