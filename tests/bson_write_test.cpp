@@ -133,6 +133,23 @@ TEST(BsonWrite, DeepestThatIsWrittenCanBeRead) {
   EXPECT_THROW(written_and_read(State::List{State::List{State::List{state}}}), ArgumentError);
 }
 
+TEST(BsonWrite, NamesAreAsLongAsTheyAreRead) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.bson";
+  for (const std::size_t length : {4096, 4097, 6000}) {
+    const std::string name(length, 'x');
+    write_bson_state(path, "save", State::Record{{"model_state", State::Record{{name, 1}}}});
+    EXPECT_EQ(read_bson_state(path, "read").at("model_state").record().front().first, name);
+    const State top = State::Record{{name, 1}};
+    if (length > 4096) {
+      EXPECT_THROW(write_bson_state(path, "save", top), ArgumentError) << length;
+    } else {
+      write_bson_state(path, "save", top);
+      EXPECT_EQ(read_bson_state(path, "read").record().front().first, name);
+    }
+  }
+}
+
 TEST(BsonWrite, WhatCannotBeWritten) {
   const TemporaryFolder folder;
   const std::string path = folder.write("x.bson", "old");

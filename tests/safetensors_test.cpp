@@ -208,6 +208,8 @@ TEST(Safetensors, MoreDimensionsThanAreReadStandInNobodysWay) {
   std::map<std::string, Tensor> model{{"w", ones({1})}};
   EXPECT_EQ(load(path, model, {.strict = false}).unexpected, std::vector<std::string>{"nine"});
   EXPECT_EQ(model.at("w").item<float>(), 0.0F);
+  std::map<std::string, Tensor> number{{"nine", scalar(1.0F)}};
+  EXPECT_THROW(load(path, number, {.strict = false}), FileError) << "nine sizes of 1 are no number";
 }
 
 TEST(Safetensors, HostileHeadersAreQuick) {
